@@ -2,14 +2,11 @@
 //!
 //! A finding is a set of statements, and each statement is compared in many settings.
 
+mod thresholds;
+
 use serde::{Serialize, Serializer};
 
-/// The share of settings in which a finding must hold to hold with exceptions.
-pub const MOST: f64 = 0.9;
-
-/// The share of settings that a condition must cover to be worth naming: as much as one scheme of
-/// five.
-pub const BROAD: f64 = 0.2;
+pub use self::thresholds::{Threshold, Thresholds};
 
 /// A finding of a paper, and our verdict on it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,6 +21,10 @@ pub struct Verdict {
     pub ground: VerdictGround,
     /// The smallest effect that counts against the finding, in words.
     pub margin: String,
+    /// In how many of the settings that are evidence it holds.
+    pub share: Share,
+    /// The condition that was tried, if there is one, and how it stood its test.
+    pub condition: Option<ConditionTest>,
     /// The outcome with its figures, in one sentence.
     pub sentence: String,
     /// What another ground says, in one sentence, if it says something else.
@@ -34,20 +35,53 @@ pub struct Verdict {
     pub statements: Vec<Statement>,
 }
 
+/// Settings in which a finding holds, of all settings that are evidence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Share {
+    /// Settings in which it holds.
+    pub holds: usize,
+    /// All settings that could fail, run or not.
+    pub settings: usize,
+}
+
+/// A condition under which a finding would hold, put to the test.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ConditionTest {
+    /// The condition: `only for loss 0 %`.
+    pub words: String,
+    /// Settings that meet it.
+    pub within: Share,
+    /// Settings that do not.
+    pub elsewhere: Share,
+    /// The share of random halves of the settings that find a condition which the other half
+    /// confirms.
+    pub confirmed: f64,
+    /// The probability that rulings shuffled over the settings have a condition as broad.
+    pub p_value: f64,
+    /// The same, corrected by Holm for all findings of all studies.
+    pub p_holm: f64,
+}
+
 /// How far a finding holds in our rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It holds in every setting.
     HoldsEverywhere,
-    /// It holds in at least nine of ten settings.
+    /// It holds in all but a few settings.
     HoldsWithExceptions,
-    /// It holds where a condition is met, and fails elsewhere.
+    /// It holds where a condition is met, and chance does not explain the condition.
     HoldsConditionally,
-    /// It fails by more than the margin, and no condition saves a part of it worth naming.
+    /// It holds in some settings and fails in others.
+    Mixed,
+    /// It fails in all settings, or in all but a few.
     Refuted,
     /// The settings that are open could change the outcome.
     NotDecidable,
+    /// Ours is another algorithm, or another definition.
+    NotComparable,
+    /// It comes out by construction: a price or parameter was set by the statement itself.
+    Circular,
 }
 
 /// What decides a finding. Counts and sizes are exact and decide what is about algorithms. A model
@@ -95,6 +129,29 @@ pub struct Compared {
     pub effect: Option<f64>,
     /// What tells this setting from the others: pairs of a factor and its value.
     pub factors: Vec<(&'static str, String)>,
+    /// Why this setting is no evidence, whatever its ruling.
+    pub void: Option<Void>,
+}
+
+/// Why a setting is no evidence for or against a finding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Void {
+    /// What is wrong with it.
+    pub kind: VoidKind,
+    /// The reason, in words.
+    pub why: String,
+}
+
+/// What is wrong with a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VoidKind {
+    /// It rests on the statement that it tests, or follows from the model.
+    Circular,
+    /// Ours is another algorithm, or another definition.
+    NotComparable,
+    /// A scheme in it was made to have the costs that the paper reports.
+    StandIn,
 }
 
 /// Whether a statement holds in a setting.
@@ -107,16 +164,21 @@ pub enum Ruling {
     Holds,
     /// The runs do not tell.
     Open,
+    /// One is said to be above another, and both are within the margin of each other.
+    Tie,
 }
 
 impl Outcome {
-    /// All outcomes, from the best to the worst for a finding.
-    pub const ALL: [Self; 5] = [
+    /// All outcomes, from the best to the worst for a finding, then those that say nothing of it.
+    pub const ALL: [Self; 8] = [
         Self::HoldsEverywhere,
         Self::HoldsWithExceptions,
         Self::HoldsConditionally,
+        Self::Mixed,
         Self::Refuted,
         Self::NotDecidable,
+        Self::NotComparable,
+        Self::Circular,
     ];
 
     /// Returns the outcome in words, for use within a sentence.
@@ -125,8 +187,11 @@ impl Outcome {
             Self::HoldsEverywhere => "holds everywhere",
             Self::HoldsWithExceptions => "holds with exceptions",
             Self::HoldsConditionally => "holds only under a condition",
+            Self::Mixed => "mixed",
             Self::Refuted => "refuted",
             Self::NotDecidable => "not decidable",
+            Self::NotComparable => "not comparable",
+            Self::Circular => "circular",
         }
     }
 
@@ -176,7 +241,14 @@ impl Ruling {
             Self::Fails => "fails",
             Self::Holds => "holds",
             Self::Open => "open",
+            Self::Tie => "tie",
         }
+    }
+}
+
+impl std::fmt::Display for Share {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {}", self.holds, self.settings)
     }
 }
 
@@ -186,9 +258,14 @@ impl Statement {
         self.settings.len() + self.not_run
     }
 
-    /// Returns the number of settings of this ruling.
+    /// Returns the settings that are evidence.
+    pub fn evidence(&self) -> impl Iterator<Item = &Compared> {
+        self.settings.iter().filter(|compared| compared.void.is_none())
+    }
+
+    /// Returns the number of settings of this ruling that are evidence.
     pub fn count(&self, ruling: Ruling) -> usize {
-        self.settings.iter().filter(|compared| compared.ruling == ruling).count()
+        self.evidence().filter(|compared| compared.ruling == ruling).count()
     }
 }
 

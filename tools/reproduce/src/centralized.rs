@@ -2,16 +2,19 @@
 //! S003): SKDC, Nishat, and Boneh+ with a fat and with a thin client, in deployment and in
 //! operation.
 
+use std::sync::LazyLock;
+
 use groupkey::Suite;
 use groupkey::catalogue::Profile;
 use groupkey::protection::Guard;
-use groupkey_lab::audit::published_features::FAT_CLIENTS_KEEP_NO_PUBLIC_KEY;
-use groupkey_lab::bench::requirements::{compare, requirements};
+use groupkey_lab::bench::requirements::{RequirementComparison, compare, requirements};
 use groupkey_lab::bench::{Activity, BenchPlan, BenchRow};
 use groupkey_lab::registry;
-use groupkey_lab::verdict::{Verdict, VerdictGround};
+use groupkey_lab::verdict::{Thresholds, Verdict, VerdictGround};
 
 use super::claims::ClaimDraft;
+use super::evidence::SettingComparison;
+use super::provenance::not_comparable;
 use super::role_rows::{Cells, RoleOperation, Yardstick};
 use super::study::{Study, StudyExtent, StudyResult};
 use crate::published::ComputationStudy;
@@ -77,12 +80,12 @@ fn plans(extent: StudyExtent) -> Vec<BenchPlan> {
         .collect()
 }
 
-fn examine(rows: &[BenchRow]) -> StudyResult {
+fn examine(rows: &[BenchRow], thresholds: &Thresholds) -> StudyResult {
     let study = ComputationStudy::centralized();
-    let cells = Cells(rows);
+    let cells = Cells::new(rows, thresholds);
     let mut verdicts = rankings(&study, cells);
     verdicts.extend(storage(cells));
-    verdicts.extend(tables());
+    verdicts.extend(tables(thresholds));
     StudyResult { published: Vec::new(), verdicts }
 }
 
@@ -170,23 +173,26 @@ fn storage(cells: Cells<'_>) -> Vec<Verdict> {
     )
     .largest_first(creation, &[SKDC, THIN, FAT, NISHAT], &ALL)
     .grows(creation, &ALL)
-    .remark(
-        "S003 says linear; that it grows is looked at. It does not list what it counts. Ours: SKDC a key of 16 B for each member; Nishat a prime of \
-         20 B for each; Boneh+ what its group needs.",
-    );
+    .void(&not_comparable(
+        "S003 counts all stored parameters, and ours key material alone: SKDC a key of 16 B for each member, \
+         Nishat a prime of 20 B for each, Boneh+ what its group needs",
+    ));
     [temporary, permanent].map(ClaimDraft::verdict).into()
 }
 
+/// The entries of S003's tables beside ours, by the name of the scheme.
+static ENTRIES: LazyLock<Vec<(&str, Vec<RequirementComparison>)>> = LazyLock::new(|| {
+    let schemes = ALL.into_iter().filter_map(|id| registry::schemes().find(|it| it.id == id));
+    let told = schemes.filter_map(|scheme| {
+        let found = requirements(scheme, Profile::Published).ok()?;
+        Some((scheme.name, compare(&found)))
+    });
+    told.collect()
+});
+
 /// Decides S003's tables 1 and 2 from small groups that run every operation.
-fn tables() -> Vec<Verdict> {
-    let told: Vec<_> = ALL
-        .into_iter()
-        .filter_map(|id| {
-            let scheme = registry::schemes().find(|scheme| scheme.id == id)?;
-            let found = requirements(scheme, Profile::Published).ok()?;
-            Some((scheme.name, compare(&found)))
-        })
-        .collect();
+fn tables(thresholds: &Thresholds) -> Vec<Verdict> {
+    let fat = registry::schemes().find(|scheme| scheme.id == FAT).map_or(FAT, |it| it.name);
     [
         ("requirements_create_deployment", "creation, deployment"),
         ("requirements_create_operational", "creation, operational"),
@@ -197,16 +203,23 @@ fn tables() -> Vec<Verdict> {
     .into_iter()
     .map(|(id, what)| {
         let claim = format!("S003's tables: {what}, of each scheme.");
-        let claim = ClaimDraft::new(id, claim, Cells(&[]), VerdictGround::Runs);
-        told.iter()
+        let claim = ClaimDraft::new(id, claim, Cells::new(&[], thresholds), VerdictGround::Runs);
+        ENTRIES
+            .iter()
             .flat_map(|(name, entries)| entries.iter().map(move |entry| (name, entry)))
             .filter(|(_, entry)| entry.what.starts_with(what))
             .fold(claim, |claim, (name, entry)| {
                 let words = format!("{name}: published {}, ours {}", entry.published, entry.ours);
-                claim.seen("as our run did it", ("scheme", name), entry.agrees(), words)
+                let kept = (id == "features_size" && *name == fat).then(|| {
+                    not_comparable("our fat client keeps no public key, so its memory does not limit the group")
+                });
+                claim.compare("as our run did it", |_| {
+                    SettingComparison::seen(entry.agrees(), words.clone())
+                        .with("scheme", *name)
+                        .void(kept.clone().flatten())
+                })
             })
             .remark(match id {
-                "features_size" => FAT_CLIENTS_KEEP_NO_PUBLIC_KEY,
                 "features_backward_secrecy" | "features_forward_secrecy" => {
                     "This is whether a join and a leave change the key at once. Against attacks Nishat \
                      as published has neither: groupkey's audit breaks both."

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use groupkey_choose::number::grouped;
-use groupkey_lab::verdict::{Outcome, Verdict, VerdictGround};
+use groupkey_lab::verdict::{Outcome, Verdict, VerdictGround, Void};
 
 use super::evidence::{FindingStatement, SettingComparison, decide};
 use super::role_rows::{Cell, Cells, RoleOperation, Yardstick, scheme_name};
@@ -19,9 +19,11 @@ pub(super) struct ClaimDraft<'r> {
     words: String,
     cells: Cells<'r>,
     ground: VerdictGround,
+    /// The statements that it tests: paths in `published.toml`.
+    tested: Vec<String>,
     /// The ground's comparisons, then those of the yardsticks beside it.
     rulings: Vec<YardstickRuling>,
-    margins: BTreeSet<&'static str>,
+    margins: BTreeSet<String>,
     remark: String,
 }
 
@@ -31,14 +33,6 @@ struct YardstickRuling {
     parts: Vec<FindingStatement>,
 }
 
-/// The margin of rankings and bounds: the largest factor by which a value may be beyond what is
-/// claimed and still not count against the claim.
-pub(super) const SAME: f64 = 1.10;
-
-/// Largest factor from the smallest to the largest group at which a figure counts as constant. An
-/// evenly growing figure grows by thousands.
-const CONSTANT: f64 = 1.25;
-
 impl<'r> ClaimDraft<'r> {
     /// Creates a claim without parts, which this ground decides.
     pub(super) fn new(id: &str, words: String, cells: Cells<'r>, ground: VerdictGround) -> Self {
@@ -47,6 +41,7 @@ impl<'r> ClaimDraft<'r> {
             words,
             cells,
             ground,
+            tested: Vec::new(),
             rulings: vec![YardstickRuling { yardstick: Yardstick::of(ground), parts: Vec::new() }],
             margins: BTreeSet::new(),
             remark: String::new(),
@@ -58,6 +53,23 @@ impl<'r> ClaimDraft<'r> {
     pub(super) fn beside(mut self, yardsticks: &[Yardstick]) -> Self {
         let ruling = |&yardstick: &Yardstick| YardstickRuling { yardstick, parts: Vec::new() };
         self.rulings.extend(yardsticks.iter().map(ruling));
+        self
+    }
+
+    /// Names the statements that are tested, by their paths in `published.toml`: what was set by one
+    /// of them is no evidence for it. They must be named before the parts.
+    pub(super) fn tests(mut self, paths: &[&str]) -> Self {
+        self.tested.extend(paths.iter().map(|&path| path.to_owned()));
+        self
+    }
+
+    /// Says of all parts so far why they are no evidence.
+    pub(super) fn void(mut self, void: &Option<Void>) -> Self {
+        let Some(Void { kind, why }) = void else { return self };
+        for ruling in &mut self.rulings {
+            let parts = std::mem::take(&mut ruling.parts);
+            ruling.parts = parts.into_iter().map(|part| part.void(*kind, why)).collect();
+        }
         self
     }
 
@@ -75,8 +87,9 @@ impl<'r> ClaimDraft<'r> {
         first: &[&str],
         all: &[&str],
     ) -> Self {
-        self.margins.insert("10 % between two schemes");
-        let cells = self.cells;
+        let (cells, tested) = (self.cells, self.tested.clone());
+        let order = cells.thresholds.order.value;
+        self.margins.insert(format!("{} between two schemes", percent(order)));
         let size = cells.largest(all, subject);
         let at = |scheme: &&str| size.and_then(|members| cells.at(scheme, subject, members));
         for ruling in &mut self.rulings {
@@ -86,7 +99,11 @@ impl<'r> ClaimDraft<'r> {
                 FindingStatement::new(format!("{subject}: the order with {members} members"));
             let mut add = |named: &str, below: Option<Cell<'_>>, above: Option<Cell<'_>>| {
                 let both = below.zip(above);
-                let compared = both.map(|(below, above)| below.at_most(&above, SAME, yardstick));
+                let compared = both.map(|(below, above)| {
+                    let void = below.void(yardstick, &tested).or(above.void(yardstick, &tested));
+                    let compared = below.at_most(&above, 1.0 + order, yardstick);
+                    compared.strictly(1.0 + order).void(void)
+                });
                 let compared = compared.map(|it| it.with("scheme", scheme_name(named)));
                 part.add(compared.map(|it| it.with("operation", subject.operation_name())));
             };
@@ -116,19 +133,33 @@ impl<'r> ClaimDraft<'r> {
 
     /// Claims that the needs of these schemes grow from the smallest group to the largest.
     pub(super) fn grows(mut self, subject: RoleOperation, schemes: &[&str]) -> Self {
-        self.margins.insert(A_QUARTER);
+        let change = 1.0 + self.change();
         self.over_sizes("grows with the group", subject, schemes, |small, large, yardstick| {
-            small.at_most(large, 1.0 / CONSTANT, yardstick)
+            small.at_most(large, 1.0 / change, yardstick)
         })
     }
 
     /// Claims that the needs of these schemes are the same in the smallest group and in the
     /// largest, give or take a quarter.
     pub(super) fn stays(mut self, subject: RoleOperation, schemes: &[&str]) -> Self {
-        self.margins.insert(A_QUARTER);
+        let change = 1.0 + self.change();
         self.over_sizes("stays the same", subject, schemes, |small, large, yardstick| {
-            large.about(small, CONSTANT, yardstick)
+            large.about(small, change, yardstick)
         })
+    }
+
+    /// Claims that the needs of these schemes are about this value at every size.
+    pub(super) fn roughly(self, subject: RoleOperation, schemes: &[&str], value: f64) -> Self {
+        let about = self.cells.thresholds.about.value;
+        self.above(subject, schemes, value / about).below(subject, schemes, value * about)
+    }
+
+    /// Adds the margin of what grows and what stays, and returns it.
+    fn change(&mut self) -> f64 {
+        let change = self.cells.thresholds.change.value;
+        self.margins
+            .insert(format!("{} between the smallest group and the largest", percent(change)));
+        change
     }
 
     /// Claims that the needs of these schemes are not above a bound, at any size.
@@ -144,7 +175,7 @@ impl<'r> ClaimDraft<'r> {
     /// States that the claim is about groups of this many members. Without such a group it is not
     /// decided.
     pub(super) fn reaches(mut self, members: u32) -> Self {
-        let largest = self.cells.0.iter().map(|row| row.members).max().unwrap_or(0);
+        let largest = self.cells.rows.iter().map(|row| row.members).max().unwrap_or(0);
         if largest < members {
             for ruling in &mut self.rulings {
                 ruling.parts.iter_mut().for_each(|part| part.add(None));
@@ -154,8 +185,8 @@ impl<'r> ClaimDraft<'r> {
     }
 
     /// States in words what the smallest effect is that counts.
-    pub(super) fn margin(mut self, words: &'static str) -> Self {
-        self.margins.insert(words);
+    pub(super) fn margin(mut self, words: impl Into<String>) -> Self {
+        self.margins.insert(words.into());
         self
     }
 
@@ -187,7 +218,7 @@ impl<'r> ClaimDraft<'r> {
 
     /// Returns the ground's verdict. If a yardstick beside it says something else, it is named.
     pub(super) fn verdict(self) -> Verdict {
-        let Self { id, words, ground, rulings, margins, remark, .. } = self;
+        let Self { id, words, cells, ground, rulings, margins, remark, .. } = self;
         let margin = match margins.is_empty() {
             true => "none: it is an exact observation".to_owned(),
             false => margins.into_iter().collect::<Vec<_>>().join("; "),
@@ -198,14 +229,18 @@ impl<'r> ClaimDraft<'r> {
                 FindingDescription { id, claim, ground, margin, remark: remark.clone() },
                 parts,
                 1,
+                cells.thresholds,
             )
         };
         let mut verdicts = rulings.iter().map(|ruling| (ruling.yardstick, decided(&ruling.parts)));
         let (_, mut verdict) = verdicts.next().expect("there is a ground");
         let dissents: Vec<String> = verdicts
             .filter(|(_, beside)| {
-                let open = [verdict.outcome, beside.outcome].contains(&Outcome::NotDecidable);
-                !open && beside.outcome.holds() != verdict.outcome.holds()
+                let told = [verdict.outcome, beside.outcome];
+                let says_nothing =
+                    [Outcome::NotDecidable, Outcome::NotComparable, Outcome::Circular];
+                !told.iter().any(|it| says_nothing.contains(it))
+                    && beside.outcome.holds() != verdict.outcome.holds()
             })
             .map(|(yardstick, beside)| dissent(yardstick, &beside))
             .collect();
@@ -220,7 +255,7 @@ impl<'r> ClaimDraft<'r> {
         schemes: &[&str],
         compare: impl Fn(&Cell<'_>, &Cell<'_>, Yardstick) -> SettingComparison,
     ) -> Self {
-        let cells = self.cells;
+        let (cells, tested) = (self.cells, self.tested.clone());
         for ruling in &mut self.rulings {
             let mut part = FindingStatement::new(format!("{subject} {claim}"));
             for scheme in schemes {
@@ -230,8 +265,9 @@ impl<'r> ClaimDraft<'r> {
                     cells.at(scheme, subject, small).zip(cells.at(scheme, subject, large))
                 });
                 part.add(ends.map(|(small, large)| {
+                    let void = large.void(ruling.yardstick, &tested);
                     let compared = compare(&small, &large, ruling.yardstick);
-                    compared.with("scheme", scheme_name(scheme))
+                    compared.void(void).with("scheme", scheme_name(scheme))
                 }));
             }
             ruling.parts.push(part);
@@ -240,8 +276,9 @@ impl<'r> ClaimDraft<'r> {
     }
 
     fn bounded(mut self, bound: Bound, subject: RoleOperation, schemes: &[&str]) -> Self {
-        self.margins.insert("10 % beyond a bound");
-        let cells = self.cells;
+        let (cells, tested) = (self.cells, self.tested.clone());
+        let margin = cells.thresholds.bound.value;
+        self.margins.insert(format!("{} beyond a bound", percent(margin)));
         for ruling in &mut self.rulings {
             let yardstick = ruling.yardstick;
             let mut part = FindingStatement::new(format!("{subject} {}", bound.words(yardstick)));
@@ -265,7 +302,9 @@ impl<'r> ClaimDraft<'r> {
                 let value = cell.value(yardstick);
                 let members = grouped(cell.members().into());
                 let words = format!("{} with {members} members", cell.words(yardstick));
-                let compared = SettingComparison::exact(bound.effect(value) / SAME, words);
+                let compared =
+                    SettingComparison::exact(bound.effect(value) / (1.0 + margin), words)
+                        .void(cell.void(yardstick, &tested));
                 let operation = subject.operation_name();
                 let scheme = scheme_name(scheme);
                 part.add(Some(compared.with("scheme", scheme).with("operation", operation)));
@@ -279,8 +318,10 @@ impl<'r> ClaimDraft<'r> {
     }
 }
 
-/// The margin of what grows and of what stays, in words.
-const A_QUARTER: &str = "a quarter between the smallest group and the largest";
+/// Formats a share for a margin: `10 %`.
+pub(super) fn percent(share: f64) -> String {
+    format!("{} %", (1e4 * share).round() / 1e2)
+}
 
 /// Says in one sentence that a yardstick says something else than the ground.
 fn dissent(yardstick: Yardstick, beside: &Verdict) -> String {
@@ -307,8 +348,11 @@ fn predicate(outcome: Outcome) -> &'static str {
         Outcome::HoldsEverywhere => "holds everywhere",
         Outcome::HoldsWithExceptions => "holds with exceptions",
         Outcome::HoldsConditionally => "holds only under a condition",
+        Outcome::Mixed => "holds in a part",
         Outcome::Refuted => "is refuted",
         Outcome::NotDecidable => "is open",
+        Outcome::NotComparable => "cannot be compared",
+        Outcome::Circular => "is circular",
     }
 }
 
@@ -354,12 +398,15 @@ mod tests {
     use super::super::role_rows::example::row;
     use super::*;
     use groupkey_lab::bench::BenchRow;
+    use groupkey_lab::verdict::Thresholds;
+    use std::sync::LazyLock;
 
     const CREATE: RoleOperation = RoleOperation::new("create", "controller");
     const HOST: VerdictGround = VerdictGround::Device("host");
 
     fn claim(rows: &[BenchRow], ground: VerdictGround) -> ClaimDraft<'_> {
-        ClaimDraft::new("id", "Words.".to_owned(), Cells(rows), ground)
+        static THRESHOLDS: LazyLock<Thresholds> = LazyLock::new(Thresholds::in_use);
+        ClaimDraft::new("id", "Words.".to_owned(), Cells::new(rows, &THRESHOLDS), ground)
     }
 
     /// Three schemes, slowest first, in two sizes; the last does not grow.

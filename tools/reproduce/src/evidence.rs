@@ -2,7 +2,7 @@
 //!
 //! A comparison states that the mean of one sample is at most a multiple of the mean of another.
 //! The multiple contains the finding's margin, so that only an effect beyond the margin fails. Each
-//! comparison is wrong with a probability of at most [`ERROR`]. Samples that grow until they decide
+//! comparison is wrong with a probability of at most [`Thresholds::error`]. Samples that grow until they decide
 //! spend it over their looks ([`sequential`]). It is not divided by the number of comparisons: no
 //! single setting decides a finding, and only a setting that lies exactly at its limit is ruled
 //! wrongly so often.
@@ -10,9 +10,9 @@
 use std::cmp::Ordering;
 
 use groupkey_lab::statistics::{Moments, Summary, sequential, welch};
-use groupkey_lab::verdict::{Compared, Outcome, Ruling, Statement, Verdict};
+use groupkey_lab::verdict::{Compared, Ruling, Statement, Thresholds, Verdict, Void, VoidKind};
 
-use crate::grade::grade;
+use crate::grade::may_change;
 use crate::verdict::{FindingDescription, tell};
 
 /// A statement of a finding, and the settings in which it must hold.
@@ -22,6 +22,8 @@ pub(crate) struct FindingStatement {
     comparisons: Vec<SettingComparison>,
     not_run: usize,
     note: String,
+    /// Whether settings that it leaves open may get more runs.
+    samples: bool,
 }
 
 /// A statement in one setting.
@@ -33,6 +35,9 @@ pub(crate) struct SettingComparison {
     factors: Vec<(&'static str, String)>,
     /// The places of the rows that are compared.
     rows: Vec<usize>,
+    /// The factor within which two values are a tie, if one is said to be below the other.
+    tie: Option<f64>,
+    void: Option<Void>,
 }
 
 /// What runs gave.
@@ -70,7 +75,18 @@ enum Grows {
 impl FindingStatement {
     /// Creates a part without comparisons.
     pub(crate) fn new(claim: impl Into<String>) -> Self {
-        Self { claim: claim.into(), comparisons: Vec::new(), not_run: 0, note: String::new() }
+        Self {
+            claim: claim.into(),
+            comparisons: Vec::new(),
+            not_run: 0,
+            note: String::new(),
+            samples: true,
+        }
+    }
+
+    /// Creates a part that is compared with the runs that there are: it asks for no more.
+    pub(crate) fn of_runs_done(claim: impl Into<String>) -> Self {
+        Self { samples: false, ..Self::new(claim) }
     }
 
     /// Returns what the part claims.
@@ -102,12 +118,13 @@ impl FindingStatement {
         self.comparisons.iter().filter(claimed).count()
     }
 
-    fn ruled(&self, alpha: f64, first_look: usize) -> Statement {
+    fn ruled(&self, ruling: impl Fn(&SettingComparison) -> Ruling) -> Statement {
         let settings = self.comparisons.iter().map(|comparison| Compared {
             words: comparison.words.clone(),
-            ruling: comparison.ruling(alpha, first_look),
+            ruling: ruling(comparison),
             effect: comparison.effect(),
             factors: comparison.factors.clone(),
+            void: comparison.void.clone(),
         });
         Statement {
             claim: self.claim.clone(),
@@ -115,6 +132,22 @@ impl FindingStatement {
             not_run: self.not_run,
             note: self.note.clone(),
         }
+    }
+
+    /// Says of comparisons of two operations why they are no evidence.
+    pub(crate) fn void_between_operations(&mut self, void: &Void) {
+        let between = |comparison: &&mut SettingComparison| {
+            !comparison.factors.iter().any(|(factor, _)| *factor == "operation")
+        };
+        let these = self.comparisons.iter_mut().filter(between);
+        these.for_each(|comparison| comparison.set_void(Some(void.clone())));
+    }
+
+    /// Says of all settings so far why they are no evidence.
+    pub(crate) fn void(mut self, kind: VoidKind, why: &str) -> Self {
+        let void = Void { kind, why: why.to_owned() };
+        self.comparisons.iter_mut().for_each(|comparison| comparison.set_void(Some(void.clone())));
+        self
     }
 }
 
@@ -176,6 +209,24 @@ impl SettingComparison {
         self
     }
 
+    /// States that one value is below the other, not at most the other: two within this factor of
+    /// each other are a tie.
+    pub(crate) fn strictly(mut self, factor: f64) -> Self {
+        self.tie = Some(factor);
+        self
+    }
+
+    /// Says why this setting is no evidence. The first reason counts.
+    pub(crate) fn set_void(&mut self, void: Option<Void>) {
+        self.void = self.void.take().or(void);
+    }
+
+    /// Says why this setting is no evidence. The first reason counts.
+    pub(crate) fn void(mut self, void: Option<Void>) -> Self {
+        self.set_void(void);
+        self
+    }
+
     /// Names the rows whose runs are compared, by their places.
     pub(crate) fn of_rows(mut self, rows: impl Into<Vec<usize>>) -> Self {
         self.rows = rows.into();
@@ -183,16 +234,37 @@ impl SettingComparison {
     }
 
     fn of(test: Test, words: String) -> Self {
-        Self { tests: vec![test], words, factors: Vec::new(), rows: Vec::new() }
+        Self {
+            tests: vec![test],
+            words,
+            factors: Vec::new(),
+            rows: Vec::new(),
+            tie: None,
+            void: None,
+        }
     }
 
-    /// Rules with an error of `alpha`.
+    /// Rules with an error of `alpha`, and tells a tie from what is below.
     pub(crate) fn ruling(&self, alpha: f64, first_look: usize) -> Ruling {
+        let claimed = self.at_most_ruling(alpha, first_look);
+        let Some(factor) = self.tie.filter(|_| claimed == Ruling::Holds) else { return claimed };
+        let converse = self.tests.iter().filter_map(|test| test.converse(factor));
+        let rulings: Vec<Ruling> = converse.map(|test| test.ruling(alpha, first_look)).collect();
+        match rulings[..] {
+            _ if rulings.contains(&Ruling::Fails) => Ruling::Holds,
+            _ if rulings.contains(&Ruling::Open) => Ruling::Open,
+            [] => claimed,
+            _ => Ruling::Tie,
+        }
+    }
+
+    /// Rules with an error of `alpha` whether the claim fails by more than the margin.
+    fn at_most_ruling(&self, alpha: f64, first_look: usize) -> Ruling {
         let rulings = self.tests.iter().map(|test| test.ruling(alpha, first_look));
         rulings.fold(Ruling::Holds, |all, one| match (all, one) {
             (Ruling::Fails, _) | (_, Ruling::Fails) => Ruling::Fails,
             (Ruling::Open, _) | (_, Ruling::Open) => Ruling::Open,
-            (Ruling::Holds, Ruling::Holds) => Ruling::Holds,
+            (Ruling::Holds | Ruling::Tie, Ruling::Holds | Ruling::Tie) => Ruling::Holds,
         })
     }
 
@@ -241,6 +313,17 @@ impl Test {
         }
     }
 
+    /// Returns the test of the opposite claim, with the same margin.
+    fn converse(&self, factor: f64) -> Option<Self> {
+        match self {
+            Self::Seen(_) => None,
+            Self::Exact(effect) => Some(Self::Exact(1.0 / (effect * factor * factor))),
+            Self::AtMost { a, b, factor, grows } => {
+                Some(Self::AtMost { a: b.clone(), b: a.clone(), factor: *factor, grows: *grows })
+            }
+        }
+    }
+
     fn effect(&self) -> Option<f64> {
         match self {
             Self::Seen(_) => None,
@@ -280,15 +363,23 @@ pub(crate) fn decide(
     told: FindingDescription,
     parts: &[FindingStatement],
     first_look: usize,
+    thresholds: &Thresholds,
 ) -> Verdict {
-    tell(told, statements(parts, first_look))
+    let ruling = |it: &SettingComparison| it.ruling(thresholds.error.value, first_look);
+    tell(told, parts.iter().map(|part| part.ruled(ruling)).collect(), thresholds)
 }
 
 /// Returns the places of the rows that need more runs before the finding is decided. A comparison
 /// whose effect is so close to the limit that all runs will not tell is given up.
-pub(crate) fn undecided(parts: &[FindingStatement], first_look: usize) -> Vec<usize> {
-    let statements = statements(parts, first_look);
-    if grade(&statements).outcome != Outcome::NotDecidable {
+pub(crate) fn undecided(
+    parts: &[FindingStatement],
+    first_look: usize,
+    thresholds: &Thresholds,
+) -> Vec<usize> {
+    let ruling = |it: &SettingComparison| it.at_most_ruling(thresholds.error.value, first_look);
+    let parts: Vec<_> = parts.iter().filter(|part| part.samples).collect();
+    let statements: Vec<_> = parts.iter().map(|part| part.ruled(ruling)).collect();
+    if !may_change(&statements, thresholds) {
         return Vec::new();
     }
     let open = parts.iter().zip(&statements).flat_map(|(part, statement)| {
@@ -298,10 +389,6 @@ pub(crate) fn undecided(parts: &[FindingStatement], first_look: usize) -> Vec<us
         })
     });
     open.flat_map(|(comparison, _)| comparison.rows.iter().copied()).collect()
-}
-
-fn statements(parts: &[FindingStatement], first_look: usize) -> Vec<Statement> {
-    parts.iter().map(|part| part.ruled(ERROR, first_look)).collect()
 }
 
 /// Formats the mean and its 95 % confidence interval: `12.3 ± 0.4`. A single sample has no
@@ -321,9 +408,6 @@ pub(crate) fn deviations(samples: &[f64]) -> Vec<f64> {
     samples.iter().map(|sample| (sample - median).abs()).collect()
 }
 
-/// The probability with which a comparison may be wrong.
-const ERROR: f64 = 0.05;
-
 fn scaled(samples: &[f64], factor: f64) -> Vec<f64> {
     samples.iter().map(|sample| sample * factor).collect()
 }
@@ -331,7 +415,7 @@ fn scaled(samples: &[f64], factor: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use groupkey_lab::verdict::VerdictGround;
+    use groupkey_lab::verdict::{Outcome, VerdictGround};
 
     const LOW: [f64; 5] = [9.0, 10.0, 11.0, 10.5, 9.5];
     const HIGH: [f64; 5] = [19.0, 20.0, 21.0, 20.5, 19.5];
@@ -344,6 +428,21 @@ mod tests {
         assert_eq!(at_most(&HIGH, &LOW, 2.5), Outcome::HoldsEverywhere);
         assert_eq!(at_most(&LOW, &WIDE, 1.1), Outcome::NotDecidable);
         assert_eq!(at_most(&LOW, &[], 1.1), Outcome::NotDecidable);
+    }
+
+    #[test]
+    fn what_is_said_to_be_below_is_no_tie() {
+        let strictly = |a: f64, b: f64| {
+            one(SettingComparison::exact(a / b / 1.1, String::new()).strictly(1.1))
+        };
+        assert_eq!(strictly(1.0, 2.0), Outcome::HoldsEverywhere);
+        assert_eq!(strictly(1.0, 1.05), Outcome::NotDecidable, "a tie");
+        assert_eq!(strictly(1.05, 1.0), Outcome::NotDecidable, "a tie");
+        assert_eq!(strictly(2.0, 1.0), Outcome::Refuted);
+        let strictly = |a: &[f64], b: &[f64]| one(comparison(a, b).strictly(1.1));
+        assert_eq!(strictly(&LOW, &HIGH), Outcome::HoldsEverywhere);
+        assert_eq!(strictly(&[1.0, 1.0], &[1.05, 1.05]), Outcome::NotDecidable, "a tie");
+        assert_eq!(strictly(&HIGH, &LOW), Outcome::Refuted);
     }
 
     #[test]
@@ -369,12 +468,12 @@ mod tests {
         let mut part = FindingStatement::new("");
         part.add(Some(comparison(&LOW, &HIGH).of_rows([0, 1])));
         part.add(Some(comparison(&LOW, &WIDE).of_rows([2, 3])));
-        assert_eq!(undecided(&[part], 5), [2, 3]);
+        assert_eq!(undecided(&[part], 5, &Thresholds::in_use()), [2, 3]);
         // One of many that fail changes nothing any more.
         let mut part = FindingStatement::new("");
         (0..20).for_each(|_| part.add(Some(comparison(&HIGH, &LOW).of_rows([0, 1]))));
         part.add(Some(comparison(&LOW, &WIDE).of_rows([2, 3])));
-        assert!(undecided(&[part], 5).is_empty());
+        assert!(undecided(&[part], 5, &Thresholds::in_use()).is_empty());
     }
 
     #[test]
@@ -397,7 +496,7 @@ mod tests {
     fn one(comparison: SettingComparison) -> Outcome {
         let mut part = FindingStatement::new("");
         part.add(Some(comparison));
-        decide(told(), &[part], 5).outcome
+        decide(told(), &[part], 5, &Thresholds::in_use()).outcome
     }
 
     fn told() -> FindingDescription {

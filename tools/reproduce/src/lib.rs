@@ -13,14 +13,18 @@ pub mod network_impact;
 mod nishat;
 mod on_boards;
 mod printed;
+mod provenance;
 pub mod published;
 mod report;
 mod role_rows;
+mod sensitivity;
+pub mod statements;
 mod study;
 mod tgdh;
 mod verdict;
 
 pub use on_boards::{EXPLANATIONS, OnBoard, Ours, on_boards};
 pub use printed::printed;
+pub use sensitivity::{MovedFinding, Sensitivity, StudyRows, recorded_sensitivity, sensitivity};
 pub use study::studies;
 pub use study::{Study, StudyExtent, StudyResult};

@@ -15,6 +15,8 @@ pub struct NetworkStudy {
     pub setup: NetworkSetup,
     mean_ms: BTreeMap<String, f64>,
     share_percent: BTreeMap<String, f64>,
+    /// Computing times (ms) that follow from the printed values.
+    pub computation_ms: BTreeMap<String, f64>,
     /// The findings by their id, `f1` and so on.
     pub findings: BTreeMap<String, String>,
 }
@@ -203,12 +205,12 @@ mod tests {
     fn every_value_and_finding_is_read() {
         let study = network_impact();
         let values = study.values();
-        assert_eq!(values.len(), 8);
-        let last = values.last().expect("there are eight");
-        assert_eq!((last.quantity, last.value), (TimeQuantity::TransmissionShare, 16.18));
+        assert_eq!(values.len(), 13);
+        let last = values.last().expect("there are some");
+        assert_eq!((last.quantity, last.value), (TimeQuantity::TransmissionShare, 67.71));
         assert_eq!((last.scheme.as_str(), last.members, last.loss_percent), ("gdh", 20, 10.0));
         let ids: Vec<&str> = study.findings.keys().map(String::as_str).collect();
-        assert_eq!(ids, ["f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8"]);
+        assert_eq!(ids[1..9], ["f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8"]);
     }
 
     #[test]
@@ -218,6 +220,12 @@ mod tests {
         let total = study.mean_ms["gdh_create_total_n20_loss10_delay0"];
         let share = study.share_percent["gdh_create_n20_loss10_delay0"];
         assert!((100.0 * transmission / total - share).abs() < 0.01);
+        // The computing is the same in every network, to the printed digits.
+        let computing = study.computation_ms["gdh_create_n20"];
+        for network in ["loss10_delay0", "loss10_delay100"] {
+            let of = |part: &str| study.mean_ms[&format!("gdh_create_{part}_n20_{network}")];
+            assert!((of("total") - of("transmission") - computing).abs() < 0.02, "{network}");
+        }
     }
 
     #[test]

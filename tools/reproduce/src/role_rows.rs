@@ -9,9 +9,10 @@ use groupkey_choose::number::{grouped, time};
 use groupkey_lab::bench::rounds::independent_of;
 use groupkey_lab::bench::{BenchRow, CountedPrimitive};
 use groupkey_lab::device::DeviceProfile;
-use groupkey_lab::verdict::VerdictGround;
+use groupkey_lab::verdict::{Thresholds, VerdictGround, Void};
 
 use super::evidence::{RunValues, SettingComparison};
+use super::provenance;
 
 /// A role and its operation. Without a phase both phases count together: S002 does not tell them
 /// apart.
@@ -26,7 +27,8 @@ pub(super) struct RoleOperation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Yardstick {
     /// Counted primitives, each for itself: what grows, and what does not. They have no sum, and
-    /// rank no schemes. A primitive counts if it makes at least [`SHARE`] of the cost on this device.
+    /// rank no schemes. A primitive counts if it leads the cost on this device
+    /// ([`Thresholds::leading`]).
     Counted(&'static str),
     /// Observations of real parties; nothing is compared.
     Seen,
@@ -40,14 +42,18 @@ pub(super) enum Yardstick {
     Temporary,
 }
 
-/// All rows of a study.
+/// All rows of a study, and the thresholds by which they are compared.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cells<'r>(pub(super) &'r [BenchRow]);
+pub(super) struct Cells<'r> {
+    pub(super) rows: &'r [BenchRow],
+    pub(super) thresholds: &'r Thresholds,
+}
 
 /// The rows of a subject in one scheme at one size.
 #[derive(Clone, Debug)]
 pub(super) struct Cell<'r> {
     rows: Vec<&'r BenchRow>,
+    thresholds: &'r Thresholds,
 }
 
 impl Yardstick {
@@ -79,26 +85,30 @@ impl RoleOperation {
 }
 
 impl<'r> Cells<'r> {
+    pub(super) const fn new(rows: &'r [BenchRow], thresholds: &'r Thresholds) -> Self {
+        Self { rows, thresholds }
+    }
+
     /// Returns the rows of a subject; `None` if there are none.
     pub(super) fn at(self, scheme: &str, subject: RoleOperation, members: u32) -> Option<Cell<'r>> {
         let of_subject = |row: &&BenchRow| subject.has(row);
         let rows: Vec<_> = self
-            .0
+            .rows
             .iter()
             .filter(of_subject)
             .filter(|row| row.scheme == scheme && row.members == members)
             .collect();
-        (!rows.is_empty()).then_some(Cell { rows })
+        (!rows.is_empty()).then_some(Cell { rows, thresholds: self.thresholds })
     }
 
     /// Returns whether a scheme was run at all.
     pub(super) fn has(self, scheme: &str) -> bool {
-        self.0.iter().any(|row| row.scheme == scheme)
+        self.rows.iter().any(|row| row.scheme == scheme)
     }
 
     /// Returns the sizes at which a scheme has rows of a subject, ascending.
     pub(super) fn sizes(self, scheme: &str, subject: RoleOperation) -> Vec<u32> {
-        let own = self.0.iter().filter(|row| row.scheme == scheme && subject.has(row));
+        let own = self.rows.iter().filter(|row| row.scheme == scheme && subject.has(row));
         let mut sizes: Vec<u32> = own.map(|row| row.members).collect();
         sizes.sort_unstable();
         sizes.dedup();
@@ -175,6 +185,32 @@ impl Cell<'_> {
         self.at_most(other, factor, yardstick).and(other.at_most(self, factor, yardstick))
     }
 
+    /// Returns why this cell is no evidence for these statements (paths in `published.toml`), by this
+    /// yardstick. Which primitives lead rests on the prices of all.
+    pub(super) fn void(&self, yardstick: Yardstick, tested: &[String]) -> Option<Void> {
+        let prices = match yardstick {
+            Yardstick::Modelled(device) => {
+                let counts = self.primitives();
+                let leading = counts.keys().filter(|name| self.leads(&counts, name, device));
+                provenance::of_prices(device, leading.map(String::as_str), tested)
+            }
+            Yardstick::Counted(device) => {
+                let counts = self.primitives();
+                provenance::of_prices(device, counts.keys().map(String::as_str), tested)
+            }
+            _ => None,
+        };
+        provenance::of_scheme(&self.rows[0].scheme, tested).or(prices)
+    }
+
+    /// Returns whether a primitive leads the cost of these counts on a device.
+    fn leads(&self, counts: &BTreeMap<String, CountedPrimitive>, name: &str, device: &str) -> bool {
+        let count = counts.get(name).copied().unwrap_or_default();
+        let alone = BTreeMap::from([(name.to_owned(), count)]);
+        let cost = |counts| modelled_ns(device, self.rows[0], counts);
+        cost(&alone) >= self.thresholds.leading.value * cost(counts)
+    }
+
     /// Returns how often this cell has each leading primitive for once in the other, in calls and in
     /// amounts.
     fn count_ratios(&self, other: &Self, device: &str) -> Vec<f64> {
@@ -183,12 +219,9 @@ impl Cell<'_> {
         let of = |counts: &BTreeMap<String, CountedPrimitive>, name: &str| {
             counts.get(name).copied().unwrap_or_default()
         };
-        let leads = |counts: &BTreeMap<String, CountedPrimitive>, name: &str| {
-            let alone = BTreeMap::from([(name.to_owned(), of(counts, name))]);
-            let cost = |counts| modelled_ns(device, self.rows[0], counts);
-            cost(&alone) >= SHARE * cost(counts)
-        };
-        let leading = names.into_iter().filter(|name| leads(&own, name) || leads(&others, name));
+        let leading = names
+            .into_iter()
+            .filter(|name| self.leads(&own, name, device) || self.leads(&others, name, device));
         let ratios = leading.flat_map(|name| {
             let (own, others) = (of(&own, name), of(&others, name));
             [(own.calls, others.calls), (own.amount, others.amount)]
@@ -307,9 +340,6 @@ impl RoleOperation {
     }
 }
 
-/// The share of the cost that a primitive must have for its count to matter.
-const SHARE: f64 = 0.1;
-
 /// Returns what counted primitives cost on a device (ns), in the row's suite. If the device has no
 /// such suite, it returns NaN, which decides nothing.
 pub(super) fn modelled_ns(
@@ -376,7 +406,9 @@ mod tests {
         let ruling = |other| {
             let rows = [measured("skdc", [1_000, 1_050, 950, 1_030, 970]), measured("oft", other)];
             let subject = RoleOperation::new("create", "controller");
-            let [skdc, oft] = ["skdc", "oft"].map(|scheme| Cells(&rows).at(scheme, subject, 10));
+            let thresholds = Thresholds::in_use();
+            let cells = Cells::new(&rows, &thresholds);
+            let [skdc, oft] = ["skdc", "oft"].map(|scheme| cells.at(scheme, subject, 10));
             let pair = skdc.zip(oft);
             pair.map(|(a, b)| a.at_most(&b, 1.0, Yardstick::Measured).ruling(0.05, 1))
         };
@@ -394,9 +426,10 @@ mod tests {
                 ..example::row("skdc", members, 1, 1.0, 1)
             }
         });
+        let thresholds = Thresholds::in_use();
         let cells = [10, 1_000].map(|members| {
             let subject = RoleOperation::new("create", "controller");
-            Cells(&rows).at("skdc", subject, members).expect("a row")
+            Cells::new(&rows, &thresholds).at("skdc", subject, members).expect("a row")
         });
         let [small, large] = &cells;
         let ruling = |comparison: SettingComparison| comparison.ruling(0.05, 1);

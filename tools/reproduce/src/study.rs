@@ -2,9 +2,11 @@
 
 use groupkey_lab::bench::{BenchPlan, BenchRow};
 use groupkey_lab::report::Beside;
-use groupkey_lab::verdict::Verdict;
+use groupkey_lab::verdict::{Thresholds, Verdict};
 use serde::Serialize;
 
+use crate::expectations::p_values_beside;
+use crate::grade::settle;
 use crate::{benchmark, centralized, nishat, tgdh};
 
 /// A published study of computations, to be run again with the benchmark.
@@ -21,7 +23,7 @@ pub struct Study {
     /// The device of the study on which a role is modelled.
     pub(super) device: fn(role: &str) -> &'static str,
     pub(super) plans: fn(StudyExtent) -> Vec<BenchPlan>,
-    pub(super) examine: fn(&[BenchRow]) -> StudyResult,
+    pub(super) examine: fn(&[BenchRow], &Thresholds) -> StudyResult,
 }
 
 /// How much of a study is measured.
@@ -64,7 +66,14 @@ impl Study {
 
     /// Sets the study's values beside the values of the rows, and decides its findings.
     pub fn examine(&self, rows: &[BenchRow]) -> StudyResult {
-        (self.examine)(rows)
+        self.examine_by(rows, &Thresholds::in_use())
+    }
+
+    /// Does the same by other thresholds.
+    pub fn examine_by(&self, rows: &[BenchRow], thresholds: &Thresholds) -> StudyResult {
+        let mut result = (self.examine)(rows, thresholds);
+        settle(&mut result.verdicts, &p_values_beside(self.id), thresholds);
+        result
     }
 }
 

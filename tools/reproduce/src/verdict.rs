@@ -1,8 +1,11 @@
 //! Says in one sentence how a finding came out.
 
-use groupkey_lab::verdict::{Compared, Outcome, Ruling, Statement, Verdict, VerdictGround};
+use groupkey_lab::verdict::{
+    Compared, ConditionTest, Outcome, Ruling, Share, Statement, Thresholds, Verdict, VerdictGround,
+    VoidKind,
+};
 
-use crate::grade::{FactorCondition, Grade, STATEMENT, grade};
+use crate::grade::{Grade, grade};
 
 /// Everything about a finding that its comparisons do not say.
 pub(crate) struct FindingDescription {
@@ -13,110 +16,139 @@ pub(crate) struct FindingDescription {
     pub(crate) remark: String,
 }
 
-/// Makes the verdict on a finding.
-pub(crate) fn tell(told: FindingDescription, statements: Vec<Statement>) -> Verdict {
-    let grade = grade(&statements);
+/// Makes the verdict on a finding, as if it were the only one.
+pub(crate) fn tell(
+    told: FindingDescription,
+    statements: Vec<Statement>,
+    thresholds: &Thresholds,
+) -> Verdict {
+    let Grade { outcome, share, condition } = grade(&told.id, &statements, thresholds);
     let FindingDescription { id, claim, ground, margin, remark } = told;
-    Verdict {
-        sentence: sentence(&grade, ground, &statements),
-        outcome: grade.outcome,
+    let mut verdict = Verdict {
+        sentence: String::new(),
         dissent: None,
+        outcome,
+        share,
+        condition,
         id,
         claim,
         ground,
         margin,
         remark,
         statements,
-    }
+    };
+    verdict.sentence = sentence(&verdict);
+    verdict
 }
 
-fn sentence(grade: &Grade, ground: VerdictGround, statements: &[Statement]) -> String {
-    let all: usize = statements.iter().map(Statement::total).sum();
+/// Says how a finding came out, and which of its settings are no evidence.
+pub(crate) fn sentence(verdict: &Verdict) -> String {
+    let Verdict { outcome, share, statements, ground, .. } = verdict;
+    let Share { holds, settings: all } = *share;
     let count = |ruling| statements.iter().map(|s| s.count(ruling)).sum::<usize>();
-    let (holds, fails, open) = (count(Ruling::Holds), count(Ruling::Fails), count(Ruling::Open));
+    let (fails, open, ties) = (count(Ruling::Fails), count(Ruling::Open), count(Ruling::Tie));
     let not_run: usize = statements.iter().map(|statement| statement.not_run).sum();
-    match grade.outcome {
-        Outcome::HoldsEverywhere if all == 1 => {
-            format!("Holds: {}.", clearest(statements, Ruling::Holds).unwrap_or_default())
-        }
+    let undecided = undecided_words(open, ties, not_run);
+    let most = |ruling| clearest(statements, ruling).unwrap_or_default();
+    let told = match outcome {
+        Outcome::HoldsEverywhere if all == 1 => format!("Holds: {}.", most(Ruling::Holds)),
         Outcome::HoldsEverywhere => {
-            let closest = clearest(statements, Ruling::Holds).unwrap_or_default();
-            format!("Holds in all {all} settings; the closest: {closest}.")
+            format!("Holds in all {all} settings; the closest: {}.", most(Ruling::Holds))
         }
         Outcome::HoldsWithExceptions => {
-            let mut exceptions = Vec::new();
-            if let Some(words) = clearest(statements, Ruling::Fails) {
-                exceptions.push(match fails {
-                    1 => format!("fails in one: {words}"),
-                    _ => format!("fails in {fails}, most clearly: {words}"),
-                });
-            }
-            if let Some(words) = clearest(statements, Ruling::Open) {
-                exceptions.push(format!("open in {open}, such as: {words}"));
-            }
-            if not_run > 0 {
-                exceptions.push(format!("{not_run} not run"));
-            }
+            let failing = match fails {
+                0 => None,
+                1 => Some(format!("fails in one: {}", most(Ruling::Fails))),
+                _ => Some(format!("fails in {fails}, most clearly: {}", most(Ruling::Fails))),
+            };
+            let exceptions: Vec<String> = failing.into_iter().chain(undecided).collect();
             format!("Holds in {holds} of {all} settings; {}.", exceptions.join("; "))
         }
-        Outcome::HoldsConditionally => {
-            let Some(condition) = &grade.condition else { return String::new() };
-            let failure = clearest(statements, Ruling::Fails)
-                .map_or_else(String::new, |words| format!("; most clearly against it: {words}"));
-            let FactorCondition { within, elsewhere, .. } = condition;
-            format!(
-                "Holds {} ({} of {} settings), elsewhere in {} of {}{failure}.",
-                condition_words(condition),
-                within.0,
-                within.1,
-                elsewhere.0,
-                elsewhere.1,
-            )
+        Outcome::HoldsConditionally | Outcome::Mixed => {
+            let failing = match fails {
+                0 => String::new(),
+                _ => format!("; most clearly against it: {}", most(Ruling::Fails)),
+            };
+            let undecided = undecided.map_or_else(String::new, |words| format!("; {words}"));
+            let condition = verdict.condition.as_ref().map_or_else(String::new, condition_words);
+            format!("Holds in {holds} of {all} settings{failing}{undecided}.{condition}")
         }
-        Outcome::Refuted if all == 1 => {
-            format!("Fails: {}.", clearest(statements, Ruling::Fails).unwrap_or_default())
-        }
+        Outcome::Refuted if all == 1 => format!("Fails: {}.", most(Ruling::Fails)),
         Outcome::Refuted => {
-            let words = clearest(statements, Ruling::Fails).unwrap_or_default();
-            format!("Fails in {fails} of {all} settings, most clearly: {words}.")
+            format!("Fails in {fails} of {all} settings, most clearly: {}.", most(Ruling::Fails))
         }
         Outcome::NotDecidable => {
-            let such = clearest(statements, Ruling::Open)
-                .map_or_else(String::new, |words| format!(", such as: {words}"));
-            let not_run = match not_run {
-                0 => String::new(),
-                _ => format!(" {not_run} were not run."),
+            let such = clearest(statements, Ruling::Open).or(clearest(statements, Ruling::Tie));
+            let such = such.map_or_else(String::new, |words| format!(", such as: {words}"));
+            let undecided = undecided.unwrap_or_else(|| "nothing is compared".to_owned());
+            let remedy = match (ties > 0, open + not_run > 0) {
+                (true, false) => "a larger difference than the margin".to_owned(),
+                _ => ground.remedy().to_owned(),
             };
             format!(
-                "Holds in {holds}, fails in {fails} and is open in {open} of {all} settings{such}.\
-                 {not_run} It would take {}.",
-                ground.remedy(),
+                "Holds in {holds} and fails in {fails} of {all} settings; {undecided}{such}. It would take {remedy}."
             )
         }
-    }
+        Outcome::NotComparable | Outcome::Circular => "No setting is evidence.".to_owned(),
+    };
+    told + &void_words(statements)
 }
 
-/// Says under which condition a finding holds.
-fn condition_words(condition: &FactorCondition) -> String {
-    let FactorCondition { factor, values, others, .. } = condition;
-    let quoted = |these: &[String]| match *factor {
-        STATEMENT => these.iter().map(|value| format!("“{value}”")).collect::<Vec<_>>().join(", "),
-        _ => these.join(", "),
-    };
-    let few = others.len() < values.len();
-    match (*factor, few) {
-        (STATEMENT, false) => format!("only in what it says of {}", quoted(values)),
-        (STATEMENT, true) => format!("in all that it says but {}", quoted(others)),
-        (factor, false) => format!("only for {factor} {}", quoted(values)),
-        (factor, true) => format!("for every {factor} but {}", quoted(others)),
+/// Says how many settings are undecided, and why.
+fn undecided_words(open: usize, ties: usize, not_run: usize) -> Option<String> {
+    let told = [(open, "open"), (ties, "a tie"), (not_run, "not run")]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{what} in {count}"));
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
+/// Says under which condition a finding would hold, and whether chance explains it.
+fn condition_words(condition: &ConditionTest) -> String {
+    let ConditionTest { words, within, elsewhere, confirmed, p_holm, .. } = condition;
+    format!(
+        " Holds {words} in {within}, elsewhere in {elsewhere}: p = {p_holm:.3} after Holm, and {:.0} % of random \
+         halves are confirmed by the others.",
+        100.0 * confirmed
+    )
+}
+
+/// Says which settings are no evidence, and why.
+fn void_words(statements: &[Statement]) -> String {
+    let mut reasons: Vec<(VoidKind, &str, Share)> = Vec::new();
+    for compared in statements.iter().flat_map(|statement| &statement.settings) {
+        let Some(void) = &compared.void else { continue };
+        let known =
+            reasons.iter().position(|(kind, why, _)| (*kind, *why) == (void.kind, &void.why));
+        let place = known.unwrap_or_else(|| {
+            reasons.push((void.kind, &void.why, Share::default()));
+            reasons.len() - 1
+        });
+        let share = &mut reasons[place].2;
+        share.settings += 1;
+        share.holds += usize::from(compared.ruling == Ruling::Holds);
     }
+    let told = reasons.into_iter().map(|(kind, why, Share { holds, settings })| {
+        let what = match kind {
+            VoidKind::Circular => "circular",
+            VoidKind::NotComparable => "not comparable",
+            VoidKind::StandIn => "with a stand-in",
+        };
+        let settings = match settings {
+            1 => "One more setting is".to_owned(),
+            _ => format!("{settings} more settings are"),
+        };
+        format!(" {settings} {what} and no evidence (as claimed in {holds}): {why}.")
+    });
+    told.collect()
 }
 
 /// Returns the words of the setting of this ruling with the largest effect.
 fn clearest(statements: &[Statement], ruling: Ruling) -> Option<String> {
     let of_ruling = statements
         .iter()
-        .flat_map(|statement| statement.settings.iter().map(move |found| (statement, found)))
+        .flat_map(|statement| statement.evidence().map(move |found| (statement, found)))
         .filter(|(_, found)| found.ruling == ruling);
     let effect = |compared: &Compared| compared.effect.unwrap_or(f64::NEG_INFINITY);
     let (statement, found) = of_ruling.max_by(|(_, a), (_, b)| effect(a).total_cmp(&effect(b)))?;

@@ -4,6 +4,7 @@ mod all;
 mod boards;
 mod network_impact;
 mod printing;
+mod recorded;
 mod study;
 
 use std::io::Write;

@@ -29,7 +29,8 @@ fn all_studies_run_and_stand_in_one_table() {
     }
     let read = |file: &str| fs::read_to_string(folder.path().join(file)).expect(file);
     let claims: Value = serde_json::from_str(&read("results/claims.json")).expect("JSON");
-    assert_eq!(claims.as_array().map(Vec::len), Some(57));
+    let recorded: Value = serde_json::from_str(RECORDED).expect("JSON");
+    assert_eq!(claims.as_array().map(Vec::len), recorded.as_array().map(Vec::len));
 
     // No cell of a table is a page of text.
     for page in studies.map(|study| format!("results/{study}/report.html")) {
@@ -56,7 +57,7 @@ fn a_study_prints_what_it_found_and_is_not_measured_again_without_asking() {
     let [Value::Object(found)] = &found[..] else { panic!("one object") };
     assert_eq!(found["study"], "tgdh");
     assert_eq!(found["published"].as_array().map(Vec::len), Some(4));
-    assert_eq!(found["verdicts"].as_array().map(Vec::len), Some(4));
+    assert_eq!(found["verdicts"].as_array().map(Vec::len), Some(8));
 
     // The last size is cut off: unfinished.
     let results = folder.path().join("results/results.jsonl");
@@ -70,6 +71,38 @@ fn a_study_prints_what_it_found_and_is_not_measured_again_without_asking() {
     groupkey_in(folder.path(), &resumed).success();
     let lines = fs::read_to_string(&results).expect("results").lines().count();
     assert_eq!(lines, text.lines().count());
+}
+
+/// The outcomes that are recorded.
+const RECORDED: &str = include_str!("../../../../data/outcomes.json");
+
+#[test]
+fn an_outcome_that_is_not_as_recorded_is_a_failure() {
+    let folder = Folder::new();
+    let write = |name: &str, text: &str| {
+        fs::write(folder.path().join(name), text).expect("writable");
+    };
+    write("recorded.json", RECORDED);
+    let mut other: Value = serde_json::from_str(RECORDED).expect("JSON");
+    let claims = other.as_array_mut().expect("claims");
+    let claim = claims.iter_mut().find(|it| it["finding"] == "tree_size").expect("tree_size");
+    claim["expected"] = "refuted".into();
+    write("other.json", &other.to_string());
+    let run = |more: &[&str]| {
+        let study = ["reproduce", "tgdh", "--out", "results", "--fresh"];
+        groupkey_in(folder.path(), &[&study[..], &TINY, more].concat())
+    };
+    let told = run(&["--against", "recorded.json"]).success();
+    assert!(told.contains("8 of 8 outcomes are as expected"), "{told}");
+    for more in [&["--against", "other.json"][..], &["--against", "other.json", "--json"]] {
+        let finished = run(more);
+        assert_eq!(finished.code, 1, "{}", finished.stderr);
+        assert!(finished.stderr.contains("tree_size: holds everywhere"), "{}", finished.stderr);
+    }
+    write("nothing.json", "[{}]");
+    let finished = run(&["--against", "nothing.json"]);
+    assert_eq!(finished.code, 2, "{}", finished.stderr);
+    assert!(finished.stderr.contains("nothing.json"), "{}", finished.stderr);
 }
 
 /// What an earlier run has done counts.

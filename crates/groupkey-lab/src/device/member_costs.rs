@@ -85,14 +85,49 @@ pub fn measure(
     Ok(())
 }
 
+/// Runs the members of recorded rows again, here and without an emulator. Returns their rows with the
+/// hash and the model's instructions computed anew; what an emulator counts is as recorded. A row
+/// that was not recorded has nothing else.
+pub fn run_again(
+    plan: &MemberCostPlan,
+    recorded: &[MemberCost],
+) -> Result<Vec<MemberCost>, MemberCostError> {
+    let device = DeviceProfile::named(plan.target.name()).expect("each target has a profile");
+    let mut again = Vec::new();
+    for &scheme in &plan.schemes {
+        for &setting in &plan.settings {
+            let (_, units) = units(plan, scheme, setting)?;
+            again.extend(units.iter().flat_map(|unit| unit.again(recorded, &device)));
+        }
+    }
+    Ok(again)
+}
+
 /// Measures one scheme in one setting, at all sizes.
 fn rows(
     plan: &MemberCostPlan,
     scheme: &'static Scheme,
-    (suite, guard): (Suite, Guard),
+    setting: (Suite, Guard),
     device: &DeviceProfile,
     firmware: &Path,
 ) -> Result<Vec<MemberCost>, MemberCostError> {
+    let (mut rows, units) = units(plan, scheme, setting)?;
+    let outcomes = run::all(plan.target, firmware, &units).map_err(MemberCostError::Emulation)?;
+    for (unit, outcome) in units.iter().zip(outcomes) {
+        rows.extend(unit.rows(&outcome, device)?);
+    }
+    // By size, in the order in which they were recorded.
+    rows.sort_by_key(|row| row.members);
+    Ok(rows)
+}
+
+/// Records the groups of one scheme in one setting, at all sizes. Returns the rows of what is not
+/// measured, and the recordings.
+fn units(
+    plan: &MemberCostPlan,
+    scheme: &'static Scheme,
+    (suite, guard): (Suite, Guard),
+) -> Result<(Vec<MemberCost>, Vec<EmulatedRecording>), MemberCostError> {
     let mut rows = Vec::new();
     let mut units = Vec::new();
     for &members in &plan.members {
@@ -120,13 +155,7 @@ fn rows(
                 .map(|recording| EmulatedRecording::new(recording, &blank)),
         );
     }
-    let outcomes = run::all(plan.target, firmware, &units).map_err(MemberCostError::Emulation)?;
-    for (unit, outcome) in units.iter().zip(outcomes) {
-        rows.extend(unit.rows(&outcome, device)?);
-    }
-    // By size, in the order in which they were recorded.
-    rows.sort_by_key(|row| row.members);
-    Ok(rows)
+    Ok((rows, units))
 }
 
 /// Why a group of this size is not measured, if it is not.

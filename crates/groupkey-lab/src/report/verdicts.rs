@@ -7,7 +7,7 @@ use minijinja::{Value, context};
 use self::effects::effects;
 use super::page::PageBlock;
 use super::text::capitalised;
-use crate::verdict::{BROAD, MOST, Outcome, Statement, Verdict};
+use crate::verdict::{ConditionTest, Outcome, Statement, Thresholds, Verdict};
 
 /// Builds the cards of a study's findings. Their anchors begin with `prefix`.
 pub(super) fn cards(verdicts: &[Verdict], prefix: &str) -> PageBlock {
@@ -32,8 +32,19 @@ pub(super) fn tiles(verdicts: &[&Verdict]) -> Vec<(String, String)> {
 }
 
 fn card(verdict: &Verdict, prefix: &str) -> Value {
-    let Verdict { id, claim, outcome, ground, margin, sentence, dissent, remark, statements } =
-        verdict;
+    let Verdict {
+        id,
+        claim,
+        outcome,
+        ground,
+        margin,
+        share,
+        condition,
+        sentence,
+        dissent,
+        remark,
+        statements,
+    } = verdict;
     let name = format!("{prefix}{id}");
     context! {
         anchor => &name,
@@ -43,6 +54,8 @@ fn card(verdict: &Verdict, prefix: &str) -> Value {
         dissent,
         remark,
         margin,
+        share => share.to_string(),
+        condition => condition.as_ref().map(tested),
         ground => capitalised(&ground.name()),
         class => class(*outcome),
         word => capitalised(outcome.name()),
@@ -56,7 +69,8 @@ fn statement(statement: &Statement) -> Value {
     let settings = statement.settings.iter().map(|compared| {
         context! {
             words => &compared.words,
-            ruling => compared.ruling.name(),
+            ruling => if compared.void.is_some() { "void" } else { compared.ruling.name() },
+            why => compared.void.as_ref().map(|void| &void.why),
             effect => compared.effect_words(),
         }
     });
@@ -67,6 +81,26 @@ fn statement(statement: &Statement) -> Value {
         not_run => statement.not_run,
         note => &statement.note,
         settings => settings.collect::<Vec<Value>>(),
+    }
+}
+
+/// Says how a condition stood its test.
+fn tested(condition: &ConditionTest) -> String {
+    let ConditionTest { words, confirmed, p_value, p_holm, .. } = condition;
+    format!(
+        "{words}: p = {}, {} after Holm; {:.0} % of random halves are confirmed by the others",
+        probability(*p_value),
+        probability(*p_holm),
+        100.0 * confirmed,
+    )
+}
+
+/// Formats a probability with as many digits as matter.
+fn probability(p: f64) -> String {
+    match p {
+        ..0.001 => format!("{p:.4}"),
+        ..0.1 => format!("{p:.3}"),
+        _ => format!("{p:.2}"),
     }
 }
 
@@ -82,16 +116,28 @@ fn square(verdict: &Verdict, prefix: &str) -> Value {
 
 /// Explains the outcomes.
 fn legend() -> Vec<Value> {
-    let [most, broad] = [MOST, BROAD].map(|share| format!("{:.0} %", 100.0 * share));
+    let thresholds = Thresholds::in_use();
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    let most = percent(1.0 - thresholds.exceptions.value);
+    let few = percent(thresholds.exceptions.value);
+    let broad = percent(thresholds.condition.value);
     let each = Outcome::ALL.into_iter().map(|outcome| {
         let meaning = match outcome {
             Outcome::HoldsEverywhere => "in every setting".to_owned(),
             Outcome::HoldsWithExceptions => format!("in at least {most} of the settings"),
             Outcome::HoldsConditionally => {
-                format!("where a condition is met that covers at least {broad} of the settings")
+                format!(
+                    "where a condition is met that covers at least {broad} of the settings, and that chance \
+                     does not explain"
+                )
             }
-            Outcome::Refuted => "by more than the finding's margin".to_owned(),
+            Outcome::Mixed => "holds in a part of the settings".to_owned(),
+            Outcome::Refuted => format!("holds in at most {few} of the settings"),
             Outcome::NotDecidable => "and the card says what would decide it".to_owned(),
+            Outcome::NotComparable => "ours is another algorithm or definition".to_owned(),
+            Outcome::Circular => {
+                "rests on the statement itself, or cannot fail in the model".to_owned()
+            }
         };
         context! { class => class(outcome), word => capitalised(outcome.name()), meaning }
     });
@@ -103,7 +149,10 @@ const fn class(outcome: Outcome) -> &'static str {
         Outcome::HoldsEverywhere => "everywhere",
         Outcome::HoldsWithExceptions => "mostly",
         Outcome::HoldsConditionally => "condition",
+        Outcome::Mixed => "mixed",
         Outcome::NotDecidable => "open",
         Outcome::Refuted => "refuted",
+        Outcome::NotComparable => "other",
+        Outcome::Circular => "circular",
     }
 }

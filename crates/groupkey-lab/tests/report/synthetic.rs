@@ -2,7 +2,7 @@
 
 use groupkey_lab::report::{Calibration, PublishedValue, Report, Reproduction, TimeQuantity};
 use groupkey_lab::results::{FileHeader, NetworkRow, ResultsHeader, RowSetting, RunSample};
-use groupkey_lab::verdict::{Compared, Outcome, Ruling, Statement, Verdict, VerdictGround};
+use groupkey_lab::verdict::{Compared, Outcome, Ruling, Share, Statement, Verdict, VerdictGround};
 
 /// Settings: (4 schemes x 3 sizes + 1 scheme x 3 sizes) x 3 operations x 3 losses x 2 delays.
 pub(crate) const ROWS: usize = 15 * 3 * 3 * 2;
@@ -202,6 +202,8 @@ fn verdicts() -> Vec<Verdict> {
         outcome,
         ground: VerdictGround::Network,
         margin: "10 % of the time".to_owned(),
+        share: Share { holds: 2, settings: 4 },
+        condition: None,
         sentence: sentence.to_owned(),
         dissent: (ruling == Ruling::Fails).then(|| "By times it holds.".to_owned()),
         remark: String::new(),
@@ -213,6 +215,7 @@ fn verdicts() -> Vec<Verdict> {
                     ruling,
                     effect: Some(effect),
                     factors: Vec::new(),
+                    void: None,
                 })
                 .into(),
             not_run: 1,

@@ -8,18 +8,20 @@ use groupkey::Operation;
 use groupkey_lab::bench::BenchRow;
 use groupkey_lab::registry;
 use groupkey_lab::report::Beside;
-use groupkey_lab::verdict::VerdictGround;
+use groupkey_lab::verdict::{Thresholds, VerdictGround};
 
 use super::{CENTRALIZED, DISTRIBUTED, HYBRID};
 use crate::claims::ClaimDraft;
+use crate::evidence::SettingComparison;
+use crate::provenance::{self, not_comparable};
 use crate::published::ComputationStudy;
 use crate::role_rows::{Cells, RoleOperation, Yardstick, scheme_name};
 use crate::study::StudyResult;
 
 /// Decides the findings by the rows.
-pub(super) fn examine(rows: &[BenchRow]) -> StudyResult {
+pub(super) fn examine(rows: &[BenchRow], thresholds: &Thresholds) -> StudyResult {
     let study = ComputationStudy::benchmark();
-    let findings = BenchmarkFindings { cells: Cells(rows), study: &study };
+    let findings = BenchmarkFindings { cells: Cells::new(rows, thresholds), study: &study };
     let mut verdicts = findings.centralized_members();
     verdicts.extend(findings.centralized_controllers());
     verdicts.extend(findings.hybrid_members());
@@ -186,22 +188,26 @@ impl<'r> BenchmarkFindings<'r> {
             names(&told)
         );
         let claim = self.claim(id, words, VerdictGround::Runs);
-        all.iter()
-            .fold(claim, |claim, scheme| {
-                let (ours, published) = (cannot(&scheme), told.contains(scheme));
-                let word = |cannot| if cannot { "creation alone" } else { "every operation" };
-                let name = scheme_name(scheme);
-                let words = format!("{name}: published {}, ours {}", word(published), word(ours));
-                claim.seen("has the operations", ("scheme", &name), ours == published, words)
+        all.iter().fold(claim, |claim, scheme| {
+            let (ours, published) = (cannot(&scheme), told.contains(scheme));
+            let word = |cannot| if cannot { "creation alone" } else { "every operation" };
+            let name = scheme_name(scheme);
+            let words = format!("{name}: published {}, ours {}", word(published), word(ours));
+            let path = format!("bench.findings.{id}");
+            let by_rerunning = (*scheme == "bd")
+                .then(|| not_comparable("ours of BD adds and removes members by running again"));
+            let void = provenance::of_scheme(scheme, &[path]).or(by_rerunning.flatten());
+            claim.compare("has the operations", |_| {
+                SettingComparison::seen(ours == published, words.clone())
+                    .with("scheme", &name)
+                    .void(void.clone())
             })
-            .remark(
-                "Ours of BD adds and removes members by running again with what they already \
-             sent.",
-            )
+        })
     }
 
     fn claim(&self, id: &str, words: String, ground: VerdictGround) -> ClaimDraft<'r> {
-        ClaimDraft::new(id, words, self.cells, ground)
+        let path = format!("bench.findings.{id}");
+        ClaimDraft::new(id, words, self.cells, ground).tests(&[&path])
     }
 
     /// Creates a claim about times, with the times measured here beside its ground.

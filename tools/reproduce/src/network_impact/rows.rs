@@ -4,21 +4,23 @@ use std::fmt;
 
 use groupkey_lab::results::{NetworkRow, RowSetting, RunSample};
 
+use groupkey_lab::verdict::Thresholds;
+
 use crate::evidence::{RunValues, SampleStatistic, SettingComparison, mean_words};
 
 /// Loss (%) and delay (ms).
 pub(super) type LossAndDelay = (f64, f64);
 
-/// Ratio by which a mean may be above one that is said to be above it, and still not count.
-pub(super) const SAME: f64 = 0.10;
-
-/// All rows.
+/// All rows, and the thresholds by which they are compared.
 #[derive(Clone, Copy)]
-pub(super) struct Rows<'a>(pub(super) &'a [NetworkRow]);
+pub(super) struct Rows<'a> {
+    pub(super) rows: &'a [NetworkRow],
+    pub(super) thresholds: &'a Thresholds,
+}
 
-/// One row, and its place among all rows.
+/// One row, its place among all rows, and the thresholds.
 #[derive(Clone, Copy)]
-pub(super) struct IndexedRow<'a>(pub(super) &'a NetworkRow, usize);
+pub(super) struct IndexedRow<'a>(pub(super) &'a NetworkRow, usize, &'a Thresholds);
 
 impl<'a> Rows<'a> {
     /// Returns the row of a setting.
@@ -29,11 +31,11 @@ impl<'a> Rows<'a> {
         members: u32,
         network: LossAndDelay,
     ) -> Option<IndexedRow<'a>> {
-        let place = self.0.iter().position(|NetworkRow { setting, .. }| {
+        let place = self.rows.iter().position(|NetworkRow { setting, .. }| {
             (setting.scheme.as_str(), setting.operation.as_str()) == (scheme, operation)
                 && (setting.members, (setting.loss_percent, setting.delay_ms)) == (members, network)
         });
-        place.map(|place| IndexedRow(&self.0[place], place))
+        place.map(|place| IndexedRow(&self.rows[place], place, self.thresholds))
     }
 }
 
@@ -41,6 +43,8 @@ impl<'a> Rows<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowQuantity {
     Computation,
+    /// The mean, over members, of the time until each has the key.
+    MemberMean,
     Spread,
     Total,
     Transmission,
@@ -52,6 +56,7 @@ impl IndexedRow<'_> {
         let each = |of: fn(&RunSample) -> f64| self.0.samples.iter().map(of).collect();
         match measure {
             RowQuantity::Computation => each(|sample| sample.computation_ms),
+            RowQuantity::MemberMean => each(|sample| sample.member_mean_ms),
             RowQuantity::Spread | RowQuantity::Total => self.0.totals_ms(),
             RowQuantity::Transmission => each(|sample| sample.transmission_ms),
         }
@@ -71,7 +76,7 @@ impl IndexedRow<'_> {
         self.1
     }
 
-    fn scheme(self) -> &'static str {
+    pub(super) fn scheme(self) -> &'static str {
         match self.0.setting.scheme.as_str() {
             "skdc" => "SKDC",
             "lkh-group" => "LKH group-oriented",
@@ -81,7 +86,7 @@ impl IndexedRow<'_> {
         }
     }
 
-    fn operation(self) -> &'static str {
+    pub(super) fn operation(self) -> &'static str {
         match self.0.setting.operation.as_str() {
             "add" => "join",
             "remove" => "leave",
@@ -104,27 +109,54 @@ impl fmt::Display for IndexedRow<'_> {
     }
 }
 
-/// Claims that the mean of `a` is not above the mean of `b` by more than [`SAME`].
+/// Claims that the mean of `a` is below the mean of `b`.
 pub(super) fn below(
     a: Option<IndexedRow<'_>>,
     b: Option<IndexedRow<'_>>,
     measure: RowQuantity,
 ) -> Option<SettingComparison> {
-    let (a, b) = a.zip(b)?;
-    let [first, second] = [a, b].map(|row| row.sample(measure));
-    Some(of(a, b, SettingComparison::at_most(first, second, 1.0 + SAME, words(a, b, measure))))
+    let margin = 1.0 + a?.2.order.value;
+    not_above(a, b, measure).map(|comparison| comparison.strictly(margin))
 }
 
-/// Claims that the mean of `a` is `ratio` times the mean of `b`, give or take `tolerance`.
-pub(super) fn about(
+/// Claims that the mean of `a` is below the mean of `b`, or equal.
+pub(super) fn not_above(
     a: Option<IndexedRow<'_>>,
     b: Option<IndexedRow<'_>>,
-    ratio: f64,
-    tolerance: f64,
     measure: RowQuantity,
 ) -> Option<SettingComparison> {
     let (a, b) = a.zip(b)?;
     let [first, second] = [a, b].map(|row| row.sample(measure));
+    Some(of(
+        a,
+        b,
+        SettingComparison::at_most(first, second, 1.0 + a.2.order.value, words(a, b, measure)),
+    ))
+}
+
+/// Claims that the mean of `a` is less than so many times the mean of `b`.
+pub(super) fn below_times(
+    a: Option<IndexedRow<'_>>,
+    b: Option<IndexedRow<'_>>,
+    times: f64,
+    measure: RowQuantity,
+) -> Option<SettingComparison> {
+    let (a, b) = a.zip(b)?;
+    let [first, second] = [a, b].map(|row| row.sample(measure));
+    let factor = times * (1.0 + a.2.bound.value);
+    Some(of(a, b, SettingComparison::at_most(first, second, factor, words(a, b, measure))))
+}
+
+/// Claims that the mean of `a` is `ratio` times the mean of `b`, give or take what counts as equal.
+pub(super) fn about(
+    a: Option<IndexedRow<'_>>,
+    b: Option<IndexedRow<'_>>,
+    ratio: f64,
+    measure: RowQuantity,
+) -> Option<SettingComparison> {
+    let (a, b) = a.zip(b)?;
+    let [first, second] = [a, b].map(|row| row.sample(measure));
+    let tolerance = a.2.change.value;
     Some(of(a, b, SettingComparison::about(first, second, ratio, tolerance, words(a, b, measure))))
 }
 
@@ -153,7 +185,7 @@ pub(super) fn wider(
         (true, false) if a.0.setting.loss_percent == 0.0 => SettingComparison::exact(0.0, words),
         _ => {
             let [first, second] = [a, b].map(|row| row.sample(RowQuantity::Spread));
-            SettingComparison::at_most(first, second, 1.0 + SAME, words)
+            SettingComparison::at_most(first, second, 1.0 + a.2.order.value, words)
         }
     };
     Some(of(a, b, compared))

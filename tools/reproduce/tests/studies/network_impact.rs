@@ -51,46 +51,27 @@ fn calibrated_and_predicted_values_come_out_without_loss() {
 fn every_finding_is_confirmed_where_it_holds() {
     for verdict in verdicts(&world(|_| {}), RUNS) {
         let Verdict { id, outcome, sentence, .. } = verdict;
-        assert_eq!(outcome, Outcome::HoldsEverywhere, "{id}: {sentence}");
+        let expected = match id.as_str() {
+            // That no request is counted was chosen by f8 itself.
+            "f8" => Outcome::Circular,
+            // These are about this study's own values.
+            _ if id.starts_with("printed_") => continue,
+            _ => Outcome::HoldsEverywhere,
+        };
+        assert_eq!(outcome, expected, "{id}: {sentence}");
     }
 }
 
 #[test]
 fn no_finding_holds_where_it_fails() {
     type Change = fn(&mut NetworkRow);
-    let changes: [(&str, Change); 8] = [
-        ("f1", |row| {
-            if row.setting.scheme == "skdc"
-                && (row.setting.loss_percent, row.setting.delay_ms) == (10.0, 0.0)
-            {
-                scale(row, 20.0);
-            }
-        }),
-        ("f2", |row| {
-            if is(row, "lkh-group", "create") {
-                scale(row, 1.5);
-            }
-        }),
-        ("f3", |row| {
-            if is(row, "lkh-key", "add") {
-                scale(row, 1.5);
-            }
-        }),
-        ("f4", |row| {
-            if is(row, "lkh-user", "remove") {
-                scale(row, 0.5);
-            }
-        }),
-        ("f5", |row| {
-            if is(row, "lkh-key", "create") {
-                scale(row, 40.0);
-            }
-        }),
-        ("f6", |row| {
-            if is(row, "gdh2-relay", "remove") {
-                scale(row, 2.0);
-            }
-        }),
+    let changes: [(&str, Change); 21] = [
+        ("f1", |row| scale_if(row, is_of(row, "skdc") && is_lossy(row), 20.0)),
+        ("f2", |row| scale_if(row, is(row, "lkh-group", "create"), 4.0)),
+        ("f3", |row| scale_if(row, is(row, "lkh-key", "add"), 1.5)),
+        ("f4", |row| scale_if(row, is(row, "lkh-user", "remove"), 0.5)),
+        ("f5", |row| scale_if(row, is(row, "lkh-key", "create"), 40.0)),
+        ("f6", |row| compute_if(row, is(row, "gdh2-relay", "add"), 100.0)),
         ("f7", |row| {
             if row.setting.loss_percent == 10.0 {
                 let mean = row.mean_ms;
@@ -98,11 +79,30 @@ fn no_finding_holds_where_it_fails() {
                 row.sd_ms = Some(0.0);
             }
         }),
-        ("f8", |row| {
-            if is(row, "skdc", "add") {
-                scale(row, 1.5);
+        ("f8", |row| scale_if(row, is(row, "skdc", "add"), 1.5)),
+        ("network_over_size", |row| {
+            scale_if(row, [20, 200].contains(&row.setting.members), 1_000.0);
+        }),
+        ("loss_raises", |row| scale_if(row, row.setting.loss_percent == 10.0, 0.1)),
+        ("creation_four_times", |row| {
+            scale_if(row, is(row, "lkh-key", "create") && row.setting.loss_percent == 10.0, 0.1);
+        }),
+        ("join_lkh_not_doubled", |row| {
+            scale_if(row, row.setting.operation == "add" && row.setting.loss_percent > 0.0, 3.0);
+        }),
+        ("join_lkh_not_doubled_mean", |row| {
+            if row.setting.operation == "add" && row.setting.loss_percent > 0.0 {
+                row.samples.iter_mut().for_each(|sample| sample.member_mean_ms *= 3.0);
             }
         }),
+        ("join_lkh_shorter", |row| scale_if(row, row.setting.operation == "add", 100.0)),
+        ("join_server_effort", |row| compute_if(row, is(row, "skdc", "add"), 1.0)),
+        ("join_gdh_slowest", |row| scale_if(row, is(row, "gdh2-relay", "add"), 0.01)),
+        ("leave_server_effort", |row| compute_if(row, is(row, "skdc", "remove"), 1_000.0)),
+        ("leave_skdc_superior", |row| scale_if(row, is(row, "skdc", "remove"), 2.0)),
+        ("leave_gdh_slowest", |row| scale_if(row, is(row, "gdh2-relay", "remove"), 0.01)),
+        ("gdh_operations", |row| scale_if(row, is(row, "gdh2-relay", "remove"), 100.0)),
+        ("gdh_share", |row| compute_if(row, is(row, "gdh2-relay", "create"), 1.0)),
     ];
     for (id, change) in changes {
         let verdicts = verdicts(&world(change), RUNS);
@@ -118,8 +118,11 @@ fn nothing_is_decided_without_rows_or_by_chance() {
         assert_eq!(verdict.outcome, Outcome::NotDecidable, "{}", verdict.id);
     }
     for verdict in verdicts(&world(|row| row.samples.truncate(1)), RUNS) {
+        // These compare means, whatever their spread.
+        let of_means = ["network_over_size", "creation_four_times", "gdh_share"];
         // One part of f7 and the computation in f6 need no spread; nothing may hold.
-        assert!(!verdict.outcome.holds(), "{}", verdict.id);
+        let may_hold = of_means.contains(&verdict.id.as_str());
+        assert!(may_hold || !verdict.outcome.holds(), "{}", verdict.id);
     }
 }
 
@@ -143,10 +146,6 @@ fn only_what_is_open_and_can_change_an_outcome_gets_more_runs() {
             scale(row, 1.25);
         }
     });
-    let outcome = |rows: &[NetworkRow]| {
-        verdicts(rows, RUNS).iter().find(|verdict| verdict.id == "f8").expect("f8").outcome
-    };
-    assert_eq!(outcome(&open), Outcome::NotDecidable);
     let more = more_runs(&plans, &open, RUNS);
     assert!(!more.is_empty());
     for plan in &more {
@@ -214,20 +213,23 @@ fn sample(
     run: u32,
 ) -> RunSample {
     let (exchanges, computation_ms) = match (scheme, operation) {
-        ("gdh2-relay", "create") => (20.0, 1000.0),
-        ("gdh2-relay", "add") => (2.0, 20.0 * f64::from(members)),
-        ("gdh2-relay", _) => (1.0, 10.0 * f64::from(members)),
+        ("gdh2-relay", "create") => (20.0, 3_000.0),
+        ("gdh2-relay", "add") => (4.0, 80.0 * f64::from(members)),
+        ("gdh2-relay", _) => (2.0, 40.0 * f64::from(members)),
         ("skdc", _) => (1.0, 50.0),
-        ("lkh-group", "create") => (1.0, 30.0),
-        ("lkh-user", "create") => (1.0, 75.0),
-        ("lkh-key", "create") => (1.0, 100.0),
-        (_, "add") => (1.0, 20.0),
-        ("lkh-group", _) => (1.0, 50.0),
-        ("lkh-user", _) => (1.0, 80.0),
-        _ => (1.0, 110.0),
+        ("lkh-group", "create") => (0.5, 25.0),
+        ("lkh-user", "create") => (1.5, 75.0),
+        // Loss tells most where there are most messages.
+        ("lkh-key", "create") => (1.5 + 0.6 * loss_percent, 100.0),
+        (_, "add") => (0.3, 10.0),
+        ("lkh-group", _) => (1.2, 60.0),
+        ("lkh-user", _) => (1.5, 80.0),
+        _ => (1.5, 110.0),
     };
     let luck = f64::from(run * 7 % RUNS) / f64::from(RUNS) - 0.5;
-    let transmission_ms = exchanges * (14.0 + 6.0 * delay_ms + loss_percent * (5.0 + luck));
+    let lossless_ms = 14.0 + 6.0 * delay_ms;
+    let resent_ms = loss_percent * (0.05 * lossless_ms + 5.0 + luck);
+    let transmission_ms = exchanges * (lossless_ms + resent_ms);
     RunSample {
         total_ms: transmission_ms + computation_ms,
         transmission_ms,
@@ -246,6 +248,28 @@ fn is(row: &NetworkRow, scheme: &str, operation: &str) -> bool {
     (row.setting.scheme.as_str(), row.setting.operation.as_str()) == (scheme, operation)
 }
 
+fn is_of(row: &NetworkRow, scheme: &str) -> bool {
+    row.setting.scheme == scheme
+}
+
+fn is_lossy(row: &NetworkRow) -> bool {
+    (row.setting.loss_percent, row.setting.delay_ms) == (10.0, 0.0)
+}
+
+fn scale_if(row: &mut NetworkRow, is_changed: bool, factor: f64) {
+    if is_changed {
+        scale(row, factor);
+    }
+}
+
+fn compute_if(row: &mut NetworkRow, is_changed: bool, computation_ms: f64) {
+    if is_changed {
+        row.computation_ms = computation_ms;
+        row.samples.iter_mut().for_each(|sample| sample.computation_ms = computation_ms);
+    }
+}
+
 fn scale(row: &mut NetworkRow, factor: f64) {
+    row.mean_ms *= factor;
     row.samples.iter_mut().for_each(|sample| sample.total_ms *= factor);
 }

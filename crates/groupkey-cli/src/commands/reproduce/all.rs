@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use groupkey_lab::report::{Overview, overview};
 use groupkey_lab::verdict::Verdict;
-use groupkey_reproduce::expectations::{ClaimEntry, claims_page, differences, expected};
-use groupkey_reproduce::studies;
+use groupkey_reproduce::expectations::{ClaimEntry, claims_page, settle_together};
+use groupkey_reproduce::{Sensitivity, StudyRows, sensitivity, studies};
 use serde::Serialize;
 
 use super::network_impact::{self, NetworkImpactArguments};
 use super::printing::outcomes;
+use super::recorded::{Comparison, RecordedArguments};
 use super::study::{self, StudyArguments};
 use crate::failure::Failure;
 use crate::number;
@@ -22,8 +23,9 @@ use crate::table::{Column, Table};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Each study has a folder of its own inside, as if it were run alone. overview.html covers all of
-them; claims.md and claims.json have each finding with the command that decides it. The exit code
-is 0 if everything ran, whatever the findings.
+them; claims.md and claims.json have each finding with the command that decides it, claims.md also
+each statement of the papers. sensitivity.json has what half and twice of each threshold would
+change. The exit code is 1 if an outcome is not as recorded: a refuted finding is no failure.
 
 Examples:
   groupkey reproduce all --quick
@@ -58,6 +60,9 @@ pub(crate) struct AllArguments {
     #[command(flatten)]
     earlier: EarlierArguments,
 
+    #[command(flatten)]
+    recorded: RecordedArguments,
+
     /// Print one JSON object instead of tables.
     #[arg(long)]
     json: bool,
@@ -65,8 +70,10 @@ pub(crate) struct AllArguments {
 
 /// Runs all studies.
 pub(super) fn run(arguments: &AllArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let expected = arguments.recorded.expected(arguments.is_expected())?;
     let folder = ResultsFolder::create(&arguments.out)?;
     let mut done = Vec::new();
+    let mut rows = Vec::new();
     for study in studies() {
         let own = arguments.of_study(study.id);
         let found = study::reproduce(study, &own)?;
@@ -77,37 +84,51 @@ pub(super) fn run(arguments: &AllArguments, out: &mut dyn Write) -> Result<(), F
             verdicts: found.verdicts,
             seconds: found.seconds,
         });
+        rows.push((study, found.measured));
     }
     let found = network_impact::reproduce(&arguments.of_network_impact())?;
     done.push(Overview {
         id: NETWORK_IMPACT.to_owned(),
         title: groupkey_reproduce::network_impact::TITLE.to_owned(),
         report: format!("{NETWORK_IMPACT}/report.html"),
-        verdicts: found.study.verdicts,
+        verdicts: found.study.verdicts.clone(),
         seconds: found.seconds,
     });
+    let mut verdicts: Vec<&mut Vec<Verdict>> =
+        done.iter_mut().map(|study| &mut study.verdicts).collect();
+    settle_together(&mut verdicts);
     let page = folder.write_whole("overview.html", overview(&done).as_bytes())?;
     let claims = claims(&done, arguments);
-    let json = serde_json::to_vec_pretty(&claims).expect("it is plain data");
-    folder.write_whole("claims.json", &json)?;
-    folder.write_whole("claims.md", claims_page(&claims).as_bytes())?;
+    let rows = StudyRows {
+        computations: rows.iter().map(|(study, rows)| (*study, &rows[..])).collect(),
+        network: &found.rows,
+        runs: found.header.runs,
+    };
+    let sensitivity = sensitivity(&rows);
+    for (file, json) in [
+        ("claims.json", serde_json::to_vec_pretty(&claims)),
+        ("sensitivity.json", serde_json::to_vec_pretty(&sensitivity)),
+    ] {
+        folder.write_whole(file, &json.expect("it is plain data"))?;
+    }
+    folder.write_whole("claims.md", claims_page(&claims, &sensitivity).as_bytes())?;
+    let comparison = Comparison::of(&claims, expected.as_deref());
     if arguments.json {
         let studies: Vec<_> = done.iter().map(StudyRow::new).collect();
-        let object = serde_json::json!({ "studies": studies, "overview": page });
+        let object = serde_json::json!({
+            "studies": studies,
+            "overview": page,
+            "sensitivity": sensitivity,
+            "differences": comparison.as_ref().map(Comparison::differences),
+        });
         writeln!(out, "{object}")?;
-        return Ok(());
-    }
-    print(&done, &page, out)?;
-    if arguments.is_expected() {
-        let expected = expected();
-        let differences = differences(&claims, &expected);
-        let same = claims.len() - differences.len();
-        writeln!(out, "{same} of {} outcomes are as expected", claims.len())?;
-        for difference in differences {
-            writeln!(out, "  {difference}")?;
+    } else {
+        print(&done, &sensitivity, &page, out)?;
+        if let Some(comparison) = &comparison {
+            comparison.print(out)?;
         }
     }
-    Ok(())
+    comparison.map_or(Ok(()), |comparison| comparison.check())
 }
 
 /// Lists the claims, each with the command that decides it.
@@ -154,6 +175,7 @@ impl AllArguments {
             seed: self.seed,
             earlier: self.earlier_in(&out),
             out: Some(out),
+            recorded: RecordedArguments::default(),
             json: false,
         }
     }
@@ -175,16 +197,36 @@ impl AllArguments {
 /// Runs of each network setting, as in the study: with fewer, most of its findings stay open.
 const RUNS: u32 = 30;
 
-fn print(done: &[Overview], page: &Path, out: &mut dyn Write) -> io::Result<()> {
+fn print(
+    done: &[Overview],
+    sensitivity: &[Sensitivity],
+    page: &Path,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let studies = done.iter().map(|study| (&*study.id, &*study.verdicts, study.seconds));
     writeln!(out, "{}", outcomes(studies))?;
-    let mut findings =
-        Table::new([Column::text("study"), Column::text("finding"), Column::text("outcome")]);
+    let mut findings = Table::new([
+        Column::text("study"),
+        Column::text("finding"),
+        Column::text("outcome"),
+        Column::text("holds in"),
+    ]);
     for study in done {
         for verdict in &study.verdicts {
             let outcome = verdict.outcome.name();
-            findings.row([study.id.clone(), verdict.id.clone(), outcome.to_owned()]);
+            let share = verdict.share.to_string();
+            findings.row([study.id.clone(), verdict.id.clone(), outcome.to_owned(), share]);
         }
     }
-    writeln!(out, "{findings}\nWhy, with the figures: {}", page.display())
+    let mut thresholds = Table::new([
+        Column::text("threshold"),
+        Column::number("value"),
+        Column::number("moved at half"),
+        Column::number("moved at twice"),
+    ]);
+    for Sensitivity { threshold, value, half, twice } in sensitivity {
+        let moved = [half, twice].map(|moved| moved.len().to_string());
+        thresholds.row([threshold.clone(), value.to_string()].into_iter().chain(moved));
+    }
+    writeln!(out, "{findings}\n{thresholds}\nWhy, with the figures: {}", page.display())
 }

@@ -12,12 +12,14 @@ use groupkey_lab::plan::Plan;
 use groupkey_lab::report::{PublishedValue, Report, Reproduction, render};
 use groupkey_lab::results::{self, FileHeader, NetworkRow, ResultsHeader};
 use groupkey_lab::verdict::Verdict;
+use groupkey_reproduce::expectations::ClaimEntry;
 use groupkey_reproduce::network_impact;
 use groupkey_sim::group::Rest;
 use serde::Serialize;
 
 use crate::campaign;
 use crate::commands::reproduce::printing::{from_before, print_verdicts, quoted};
+use crate::commands::reproduce::recorded::{Comparison, RecordedArguments};
 use crate::failure::Failure;
 use crate::results_folder::{EarlierArguments, RESULTS, ResultsFiles, ResultsFolder};
 use crate::table::{Column, Table};
@@ -29,7 +31,8 @@ use crate::{number, provenance};
 Writes into the folder: results.jsonl (every row with every run), summary.csv and summary.parquet
 (the rows without the runs) and report.html (findings, charts; opens from disk). Settings are run
 up to eight times as often where a finding depends on it. Ctrl-C keeps what is done; --resume
-continues, and the files are then the same, byte for byte, as those without a break.
+continues, and the files are then the same, byte for byte, as those without a break. The exit code
+is 1 if an outcome is not as recorded.
 
 Examples:
   groupkey reproduce network-impact
@@ -62,6 +65,9 @@ pub(crate) struct NetworkImpactArguments {
     #[command(flatten)]
     earlier: EarlierArguments,
 
+    #[command(flatten)]
+    recorded: RecordedArguments,
+
     /// Print one JSON object instead of tables.
     #[arg(long)]
     json: bool,
@@ -69,22 +75,23 @@ pub(crate) struct NetworkImpactArguments {
 
 /// Runs the campaign and compares our values with the published ones.
 pub(super) fn run(arguments: &NetworkImpactArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let expected = arguments.recorded.expected(arguments.is_of_record())?;
     let done = reproduce(arguments)?;
+    let CampaignResults { study, files, seconds, .. } = &done;
+    let verdicts = &study.verdicts;
+    let claims = ClaimEntry::of_study("network-impact", verdicts, *seconds, &arguments.command());
+    let comparison = Comparison::of(&claims, expected.as_deref());
     if arguments.json {
-        let CampaignResults {
-            study: Reproduction { published_times, verdicts, .. },
-            files,
-            seconds,
-            ..
-        } = &done;
-        let told =
-            NetworkReproduction { published: published_times, verdicts, files, seconds: *seconds };
-        let object = serde_json::to_string(&told).expect("it is plain data");
-        writeln!(out, "{object}")?;
-        return Ok(());
+        let published = &study.published_times;
+        let told = NetworkReproduction { published, verdicts, files, seconds: *seconds };
+        writeln!(out, "{}", serde_json::to_string(&told).expect("it is plain data"))?;
+    } else {
+        print(&done, out)?;
+        if let Some(comparison) = &comparison {
+            comparison.print(out)?;
+        }
     }
-    print(&done, out)?;
-    Ok(())
+    comparison.map_or(Ok(()), |comparison| comparison.check())
 }
 
 /// Runs the campaign and writes its files.
@@ -116,7 +123,7 @@ pub(super) fn reproduce(arguments: &NetworkImpactArguments) -> Result<CampaignRe
     let mut report = Report { reproduction: Some(study.clone()), ..Report::default() };
     report.add_network(header.clone(), rows.clone());
     let files = folder.finish(&header, &rows, &render(&report))?;
-    let (rows, seconds) = (rows.len(), started.elapsed().as_secs_f64());
+    let seconds = started.elapsed().as_secs_f64();
     Ok(CampaignResults { study, header, rows, files, earlier_rows, seconds })
 }
 
@@ -164,8 +171,8 @@ struct NetworkReproduction<'a> {
 /// The results of the campaign.
 pub(super) struct CampaignResults {
     pub(super) study: Reproduction,
-    header: ResultsHeader,
-    rows: usize,
+    pub(super) header: ResultsHeader,
+    pub(super) rows: Vec<NetworkRow>,
     files: ResultsFiles,
     /// Rows that an earlier run left.
     earlier_rows: usize,
@@ -180,7 +187,13 @@ impl NetworkImpactArguments {
         out: PathBuf,
         earlier: EarlierArguments,
     ) -> Self {
-        Self { runs, seed, out, threads: None, earlier, json: false }
+        let recorded = RecordedArguments { against: None };
+        Self { runs, seed, out, threads: None, earlier, recorded, json: false }
+    }
+
+    /// Returns whether these are the settings whose outcomes are recorded.
+    fn is_of_record(&self) -> bool {
+        self.runs == 30 && self.seed == 1
     }
 
     /// Returns the command that makes the same results.
@@ -272,9 +285,10 @@ fn print(done: &CampaignResults, out: &mut dyn Write) -> io::Result<()> {
     print_verdicts(&study.verdicts, out)?;
     writeln!(
         out,
-        "{rows} rows of {} runs or more{} in {seconds:.1} s",
+        "{} rows of {} runs or more{} in {seconds:.1} s",
+        rows.len(),
         header.runs,
-        from_before(*earlier_rows, *rows),
+        from_before(*earlier_rows, rows.len()),
     )?;
     write!(out, "{files}")
 }

@@ -13,10 +13,12 @@ use groupkey_lab::bench::{
 use groupkey_lab::device::measure::Effort;
 use groupkey_lab::report::Beside;
 use groupkey_lab::verdict::Verdict;
+use groupkey_reproduce::expectations::ClaimEntry;
 use groupkey_reproduce::{Study, StudyExtent, StudyResult};
 use serde::Serialize;
 
 use super::printing::{from_before, print_verdicts, quoted};
+use super::recorded::{Comparison, RecordedArguments};
 use crate::commands::bench::failure;
 use crate::commands::bench::folder::{BenchFolder, ExistingResults};
 use crate::failure::Failure;
@@ -31,7 +33,8 @@ use crate::{interruption, number, provenance};
 Writes into the folder: results.jsonl (every row with every repetition), summary.csv and
 summary.parquet (the rows without them) and report.html (findings, values, charts, schemes; opens
 from disk). Prints an estimate of the time first. Ctrl-C keeps what is done, and --resume continues.
-Counts and sizes are the same in every run; times are this machine's.")]
+Counts and sizes are the same in every run; times are this machine's. The exit code is 1 if an
+outcome is not as recorded.")]
 pub(crate) struct StudyArguments {
     /// A few sizes and repetitions, for a first look.
     #[arg(long)]
@@ -62,6 +65,9 @@ pub(crate) struct StudyArguments {
     #[command(flatten)]
     pub(super) earlier: EarlierArguments,
 
+    #[command(flatten)]
+    pub(super) recorded: RecordedArguments,
+
     /// Print one JSON object instead of tables.
     #[arg(long)]
     pub(super) json: bool,
@@ -74,6 +80,8 @@ pub(super) struct StudyReproduction {
     pub(super) published: Vec<Beside>,
     pub(super) verdicts: Vec<Verdict>,
     pub(super) rows: usize,
+    #[serde(skip)]
+    pub(super) measured: Vec<BenchRow>,
     /// Number of rows that an earlier run had measured.
     pub(super) earlier_rows: usize,
     pub(super) seconds: f64,
@@ -88,13 +96,20 @@ pub(super) fn run(
     arguments: &StudyArguments,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
+    let expected = arguments.recorded.expected(arguments.is_of_record())?;
     let done = reproduce(study, arguments)?;
+    let command = arguments.command(study);
+    let claims = ClaimEntry::of_study(study.id, &done.verdicts, done.seconds, &command);
+    let comparison = Comparison::of(&claims, expected.as_deref());
     if arguments.json {
         writeln!(out, "{}", serde_json::to_string(&done).expect("it is plain data"))?;
-        return Ok(());
+    } else {
+        print(&done, out)?;
+        if let Some(comparison) = &comparison {
+            comparison.print(out)?;
+        }
     }
-    print(&done, out)?;
-    Ok(())
+    comparison.map_or(Ok(()), |comparison| comparison.check())
 }
 
 /// Measures a study and writes its files.
@@ -139,6 +154,7 @@ pub(super) fn reproduce(
         published,
         verdicts,
         rows: rows.len(),
+        measured: rows,
         earlier_rows,
         seconds: started.elapsed().as_secs_f64(),
         results: path.join(RESULTS),
@@ -218,6 +234,11 @@ impl StudyArguments {
     /// Returns the folder for a study's results.
     pub(super) fn folder(&self, study: &Study) -> PathBuf {
         self.out.clone().unwrap_or_else(|| Path::new("groupkey-results").join(study.id))
+    }
+
+    /// Returns whether these are the settings whose outcomes are recorded.
+    fn is_of_record(&self) -> bool {
+        self.quick && self.repetitions.is_none() && self.most_members == 1_000_000 && self.seed == 1
     }
 
     fn plans(&self, study: &Study) -> Vec<BenchPlan> {

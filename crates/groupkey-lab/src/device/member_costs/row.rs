@@ -71,6 +71,16 @@ pub struct MemberCost {
 }
 
 impl MemberCost {
+    /// Returns whether this row and the other are of the same operation of the same member.
+    pub(super) fn is_of(&self, other: &Self) -> bool {
+        let named = |row: &Self| {
+            [&row.target, &row.scheme, &row.profile, &row.suite, &row.protection, &row.operation]
+                .map(Clone::clone)
+        };
+        named(self) == named(other)
+            && (self.members, &self.role, &self.phase) == (other.members, &other.role, &other.phase)
+    }
+
     /// Returns a row without figures.
     pub(super) fn blank(target: Target, group: &BenchPlan, members: u32) -> Self {
         Self {

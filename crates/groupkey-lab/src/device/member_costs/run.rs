@@ -180,25 +180,54 @@ impl EmulatedRecording {
         Ok(self.recording.works.iter().map(|work| self.row(work, outcome, device)).collect())
     }
 
-    fn row(&self, work: &RoleWork, outcome: &EmulatorOutput, device: &DeviceProfile) -> MemberCost {
-        let row = MemberCost {
+    /// Returns the recorded rows of the recording, with the hash and the model computed anew.
+    pub(super) fn again(&self, recorded: &[MemberCost], device: &DeviceProfile) -> Vec<MemberCost> {
+        let again = self.recording.works.iter().map(|work| {
+            let row = self.named(work);
+            let Some(then) = recorded.iter().find(|then| then.is_of(&row)) else { return row };
+            let traffic = |messages: Option<u64>, bytes: Option<u64>| {
+                [messages, bytes].map(Option::unwrap_or_default)
+            };
+            let part = PartCosts {
+                received: traffic(then.received_messages, then.received_bytes),
+                sent: traffic(then.sent_messages, then.sent_bytes),
+                ..PartCosts::default()
+            };
+            let modelled = then.instructions.and_then(|_| self.modelled(work, &part, device));
+            MemberCost { hash: row.hash, modelled_instructions: modelled, ..then.clone() }
+        });
+        again.collect()
+    }
+
+    /// Returns the row of a part, without figures.
+    fn named(&self, work: &RoleWork) -> MemberCost {
+        MemberCost {
             operation: work.operation.to_owned(),
             role: work.role.name().to_owned(),
             phase: work.phase.name().to_owned(),
             hash: self.hash.clone(),
             ..self.blank.clone()
-        };
+        }
+    }
+
+    /// Returns the instructions that the counted work of a part should take.
+    fn modelled(&self, work: &RoleWork, part: &PartCosts, device: &DeviceProfile) -> Option<u64> {
+        let suite = self.recording.subject.suite;
+        let meter = &self.meters[work.part];
+        let modelled = device.instructions(suite, meter, &part.handled(work.operation));
+        modelled.map(|instructions| instructions.round() as u64)
+    }
+
+    fn row(&self, work: &RoleWork, outcome: &EmulatorOutput, device: &DeviceProfile) -> MemberCost {
+        let row = self.named(work);
         let Some(part) = outcome.parts.get(work.part) else {
             let needed = outcome.needed.unwrap_or_default().saturating_sub(outcome.before);
             let reason = format!("heap: needs more than {needed} bytes");
             return MemberCost { fits: Some(false), reason, ..row };
         };
-        let suite = self.recording.subject.suite;
-        let meter = &self.meters[work.part];
-        let modelled = device.instructions(suite, meter, &part.handled(work.operation));
         let row = MemberCost {
             instructions: Some(part.instructions),
-            modelled_instructions: modelled.map(|instructions| instructions.round() as u64),
+            modelled_instructions: self.modelled(work, part, device),
             stack_bytes: Some(part.stack),
             heap_peak_bytes: Some(part.heap_peak),
             heap_kept_bytes: Some(part.heap_kept),

@@ -56,7 +56,7 @@ pub(super) fn effects(verdict: &Verdict, anchor: &str) -> Value {
         let at = (column as f64 * STACK, FLOOR - 5.0 - step * heights[column] as f64);
         heights[column] += 1;
         let effect = compared.effect_words().map_or_else(String::new, |words| format!("; {words}"));
-        let ruling = compared.ruling.name();
+        let ruling = if compared.void.is_some() { "void" } else { compared.ruling.name() };
         svg.begin_mark("mark", at, &format!("{statement}: {}{effect}; {ruling}", compared.words));
         svg.circle(&format!("dot {ruling}"), at, 3.2);
         svg.end();
@@ -70,6 +70,6 @@ fn place(compared: &Compared) -> f64 {
         (Some(effect), _) if !effect.is_nan() => effect.clamp(ENDS.0, ENDS.1),
         (_, Ruling::Holds) => 0.5,
         (_, Ruling::Fails) => 2.0,
-        (_, Ruling::Open) => 1.0,
+        (_, Ruling::Open | Ruling::Tie) => 1.0,
     }
 }

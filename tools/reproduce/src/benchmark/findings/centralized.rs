@@ -4,7 +4,7 @@ use groupkey_lab::verdict::{Verdict, VerdictGround};
 
 use super::{
     BenchmarkFindings, CENTRALIZED, KILOBYTE, MEGABYTE, MEMBER, MILLISECOND, OF_CONTROLLER,
-    OF_MEMBER, ON_CONTROLLER, ON_MEMBER, names, without,
+    OF_MEMBER, ON_CONTROLLER, ON_MEMBER, SECOND, names, without,
 };
 use crate::claims::ClaimDraft;
 
@@ -22,8 +22,7 @@ impl BenchmarkFindings<'_> {
         let below = OF_MEMBER
             .into_iter()
             .fold(below, |claim, subject| claim.below(subject, &CENTRALIZED, bound * MILLISECOND))
-            .reaches(50_000)
-            .remark("The price of an unwrap was assumed with this bound in mind.");
+            .reaches(50_000);
 
         let slowest = self.ids("centralized_member_slowest");
         let ranking = self.timed(
@@ -36,11 +35,7 @@ impl BenchmarkFindings<'_> {
         );
         let ranking = OF_MEMBER
             .into_iter()
-            .fold(ranking, |claim, subject| claim.largest_first(subject, &slowest, &CENTRALIZED))
-            .remark(
-                "XFKS is a stand-in: its protocol could not be identified, so that its place \
-                 says little.",
-            );
+            .fold(ranking, |claim, subject| claim.largest_first(subject, &slowest, &CENTRALIZED));
 
         let growing = self.ids("centralized_member_time_grows");
         let grows = self
@@ -91,7 +86,19 @@ impl BenchmarkFindings<'_> {
                 VerdictGround::PermanentBytes,
             )
             .grows(OF_MEMBER[0], &growing);
-        [below, ranking, grows, constant, storage, storage_grows].map(ClaimDraft::verdict).into()
+        let share = self.number("centralized_member_storage_below_percent_of_968_kilobytes");
+        let memory = self
+            .claim(
+                "centralized_member_storage_below_percent_of_968_kilobytes",
+                format!(
+                    "Centralized: what a member keeps takes less than {share} % of an ESP32's 968 KB."
+                ),
+                VerdictGround::PermanentBytes,
+            )
+            .tests(&["bench.findings.centralized_member_storage_over_100_kilobytes"])
+            .below(OF_MEMBER[0], &CENTRALIZED, share / 100.0 * 968.0 * KILOBYTE);
+        let claims = [below, ranking, grows, constant, storage, storage_grows, memory];
+        claims.map(ClaimDraft::verdict).into()
     }
 
     pub(super) fn centralized_controllers(&self) -> Vec<Verdict> {
@@ -130,6 +137,40 @@ impl BenchmarkFindings<'_> {
                 "A controller that can remove a member without it has to keep, or to derive, something \
                  for each; ours keep the key of each member, and trees the keys of their nodes.",
             );
-        [create, add, remove, storage].map(ClaimDraft::verdict).into()
+        let [slow, quick] = ["below_s", "others_below_s"]
+            .map(|part| self.number(&format!("centralized_controller_changes_{part}")));
+        let others = |id| without(&CENTRALIZED, &self.ids(id));
+        let changes = self
+            .claim(
+                "centralized_controller_changes_below_s",
+                format!(
+                    "Centralized: a controller adds or removes a member in less than {slow} s; with all \
+                     schemes but the three slowest, in less than {quick} s."
+                ),
+                ON_CONTROLLER,
+            )
+            .below(OF_CONTROLLER[1], &CENTRALIZED, slow * SECOND)
+            .below(OF_CONTROLLER[2], &CENTRALIZED, slow * SECOND)
+            .below(
+                OF_CONTROLLER[1],
+                &others("centralized_controller_add_slowest"),
+                quick * SECOND,
+            )
+            .below(
+                OF_CONTROLLER[2],
+                &others("centralized_controller_remove_slowest"),
+                quick * SECOND,
+            )
+            .reaches(50_000);
+        let longest = self.number("centralized_controller_create_up_to_s");
+        let creation = self
+            .claim(
+                "centralized_controller_create_up_to_s",
+                format!("Centralized: a controller creates a group in at most {longest} s."),
+                ON_CONTROLLER,
+            )
+            .below(OF_CONTROLLER[0], &CENTRALIZED, longest * SECOND)
+            .reaches(50_000);
+        [create, creation, add, remove, changes, storage].map(ClaimDraft::verdict).into()
     }
 }

@@ -3,12 +3,14 @@
 use groupkey_lab::verdict::{Verdict, VerdictGround};
 
 use super::{
-    BenchmarkFindings, DISTRIBUTED, KILOBYTE, MEMBER, OF_MEMBER, ON_MEMBER, SECOND, names, without,
+    BenchmarkFindings, CENTRALIZED, DISTRIBUTED, KILOBYTE, MEMBER, OF_MEMBER, ON_MEMBER, SECOND,
+    names, without,
 };
-use crate::claims::ClaimDraft;
-use crate::role_rows::RoleOperation;
+use crate::claims::{ClaimDraft, percent};
+use crate::provenance::not_comparable;
+use crate::role_rows::{RoleOperation, scheme_name};
 
-impl BenchmarkFindings<'_> {
+impl<'r> BenchmarkFindings<'r> {
     pub(super) fn distributed(&self) -> Vec<Verdict> {
         let bound = self.number("distributed_member_time_below_s");
         let below = self.claim(
@@ -64,10 +66,68 @@ impl BenchmarkFindings<'_> {
             .below(OF_MEMBER[0], &flat, 0.1 * KILOBYTE)
             .grows(OF_MEMBER[0], &without(&DISTRIBUTED, &flat))
             .above(OF_MEMBER[0], &without(&DISTRIBUTED, &flat), 0.8 * KILOBYTE)
-            .remark(
-                "Counted is key material, which is secret: what members keep of public values, such as \
-                 the partial keys of G-DH, is left out.",
-            );
-        [below, grows, constant, only, storage].map(ClaimDraft::verdict).into()
+            .void(&not_comparable(
+                "S002 counts all that members keep, and ours key material alone: public values, such as \
+                 the partial keys of G-DH, are left out",
+            ));
+        [
+            below,
+            grows,
+            constant,
+            self.creation_is_longest(),
+            only,
+            self.centralized_is_quicker(),
+            storage,
+        ]
+        .map(ClaimDraft::verdict)
+        .into()
+    }
+
+    /// A member's creation takes at least as long as what it does in a join and in a leave.
+    fn creation_is_longest(&self) -> ClaimDraft<'r> {
+        let claim = self.claim(
+            "distributed_creation_longest",
+            "Distributed: a member takes longest to create a group, in every scheme.".to_owned(),
+            ON_MEMBER,
+        );
+        let order = self.cells.thresholds.order.value;
+        let claim = claim.margin(format!("{} between two operations", percent(order)));
+        let changes = ["add", "remove"].into_iter().flat_map(|operation| {
+            ["member", "new-member", "sponsor"].map(|role| RoleOperation::new(operation, role))
+        });
+        let claim = changes.fold(claim, |claim, subject| {
+            DISTRIBUTED.iter().fold(claim, |claim, scheme| {
+                let largest = |subject| self.cells.sizes(scheme, subject).pop();
+                let cell = |subject| self.cells.at(scheme, subject, largest(subject)?);
+                let Some((change, creation)) = cell(subject).zip(cell(OF_MEMBER[0])) else {
+                    return claim;
+                };
+                claim.compare(&format!("{subject} below creation"), |yardstick| {
+                    change
+                        .at_most(&creation, 1.0 + order, yardstick)
+                        .with("scheme", scheme_name(scheme))
+                        .with("operation", subject.operation_name())
+                })
+            })
+        });
+        claim.reaches(30)
+    }
+
+    /// The members of centralized schemes are below a bound, and a distributed one is not.
+    fn centralized_is_quicker(&self) -> ClaimDraft<'r> {
+        let bound = self.number("distributed_slower_than_centralized_s");
+        let claim = self.claim(
+            "distributed_slower_than_centralized_s",
+            format!(
+                "A member of a centralized scheme takes less than {bound} s with up to 55,000 members; with \
+                 30, distributed ones take more at times."
+            ),
+            ON_MEMBER,
+        );
+        OF_MEMBER
+            .into_iter()
+            .fold(claim, |claim, subject| claim.below(subject, &CENTRALIZED, bound * SECOND))
+            .above(OF_MEMBER[0], &["gdh2"], bound * SECOND)
+            .reaches(50_000)
     }
 }
