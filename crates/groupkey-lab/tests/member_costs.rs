@@ -116,7 +116,8 @@ fn every_scheme_has_rows_for_every_size_or_a_reason() {
 }
 
 /// Two columns of one file could be wrong together. So a sample, another one in each run, is computed
-/// anew: what the member sends, and what the model says of it. GROUPKEY_SEED repeats a sample.
+/// anew: what the member sends, and what the model says of it, as far as the prices of another
+/// compiler change it. GROUPKEY_SEED repeats a sample.
 #[test]
 fn a_drawn_sample_of_what_was_recorded_comes_out_again() {
     let seed = match env::var("GROUPKEY_SEED") {
@@ -155,7 +156,14 @@ fn a_drawn_sample_of_what_was_recorded_comes_out_again() {
             let then: Vec<&MemberCost> = recorded.iter().filter(of_plan).collect();
             let now = run_again(&plan, &recorded).expect("the group runs");
             let now: Vec<&MemberCost> = now.iter().filter(of_plan).collect();
-            assert_eq!(now, then, "GROUPKEY_SEED={seed}: {}", again(target));
+            assert_eq!(now.len(), then.len(), "GROUPKEY_SEED={seed}: {}", again(target));
+            for (now, then) in now.into_iter().zip(then) {
+                assert!(
+                    is_alike(now, then),
+                    "GROUPKEY_SEED={seed}: {now:?}\nrecorded: {then:?}\n{}",
+                    again(target)
+                );
+            }
         }
     }
 }
