@@ -100,7 +100,8 @@ impl<'r> ClaimDraft<'r> {
             let mut add = |named: &str, below: Option<Cell<'_>>, above: Option<Cell<'_>>| {
                 let both = below.zip(above);
                 let compared = both.map(|(below, above)| {
-                    let void = below.void(yardstick, &tested).or(above.void(yardstick, &tested));
+                    let void =
+                        below.void(yardstick, &tested).or_else(|| above.void(yardstick, &tested));
                     let compared = below.at_most(&above, 1.0 + order, yardstick);
                     compared.strictly(1.0 + order).void(void)
                 });

@@ -25,6 +25,6 @@ mod verdict;
 
 pub use on_boards::{EXPLANATIONS, OnBoard, Ours, on_boards};
 pub use printed::printed;
-pub use sensitivity::{MovedFinding, Sensitivity, StudyRows, recorded_sensitivity, sensitivity};
+pub use sensitivity::{GradedRows, MovedFinding, Sensitivity, recorded_sensitivity, sensitivity};
 pub use study::studies;
 pub use study::{Study, StudyExtent, StudyResult};

@@ -39,7 +39,7 @@ pub struct MovedFinding {
 
 /// The rows of all studies.
 #[derive(Clone, Debug)]
-pub struct StudyRows<'r> {
+pub struct GradedRows<'r> {
     /// The rows of each study of computations.
     pub computations: Vec<(&'static Study, &'r [BenchRow])>,
     /// The rows of the network study.
@@ -49,7 +49,7 @@ pub struct StudyRows<'r> {
 }
 
 /// Grades all findings again at half and at twice of each threshold.
-pub fn sensitivity(rows: &StudyRows<'_>) -> Vec<Sensitivity> {
+pub fn sensitivity(rows: &GradedRows<'_>) -> Vec<Sensitivity> {
     let thresholds = Thresholds::in_use();
     let usual = rows.outcomes(&thresholds);
     let moved = |name: &str, by: f64| {
@@ -75,7 +75,7 @@ pub fn sensitivity(rows: &StudyRows<'_>) -> Vec<Sensitivity> {
         .into()
 }
 
-impl StudyRows<'_> {
+impl GradedRows<'_> {
     /// Returns the study, the name and the outcome of each finding.
     fn outcomes(&self, thresholds: &Thresholds) -> Vec<(&'static str, String, &'static str)> {
         let computations = self.computations.iter();

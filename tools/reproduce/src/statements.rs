@@ -72,7 +72,7 @@ pub(crate) fn statements_section(claims: &[ClaimEntry]) -> String {
         for statement in of_paper {
             let PaperStatement { number, place, says, finding, reason, .. } = statement;
             let finding = finding.as_ref().map_or_else(|| "–".to_owned(), |it| format!("`{it}`"));
-            let told = reason.as_deref().or(outcome(statement)).unwrap_or("not run");
+            let told = reason.as_deref().or_else(|| outcome(statement)).unwrap_or("not run");
             let _ = writeln!(page, "| {number} | {place} | {says} | {finding} | {told} |");
         }
     }

@@ -78,7 +78,8 @@ pub(crate) fn sentence(verdict: &Verdict) -> String {
             format!("Fails in {fails} of {all} settings, most clearly: {}.", most(Ruling::Fails))
         }
         Outcome::NotDecidable => {
-            let such = clearest(statements, Ruling::Open).or(clearest(statements, Ruling::Tie));
+            let such =
+                clearest(statements, Ruling::Open).or_else(|| clearest(statements, Ruling::Tie));
             let such = such.map_or_else(String::new, |words| format!(", such as: {words}"));
             let undecided = undecided.unwrap_or_else(|| "nothing is compared".to_owned());
             let remedy = match (ties > 0, open + not_run > 0) {

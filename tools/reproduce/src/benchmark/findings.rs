@@ -196,7 +196,7 @@ impl<'r> BenchmarkFindings<'r> {
             let path = format!("bench.findings.{id}");
             let by_rerunning = (*scheme == "bd")
                 .then(|| not_comparable("ours of BD adds and removes members by running again"));
-            let void = provenance::of_scheme(scheme, &[path]).or(by_rerunning.flatten());
+            let void = provenance::of_scheme(scheme, &[path]).or_else(|| by_rerunning.flatten());
             claim.compare("has the operations", |_| {
                 SettingComparison::seen(ours == published, words.clone())
                     .with("scheme", &name)

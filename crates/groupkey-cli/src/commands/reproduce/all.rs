@@ -7,12 +7,12 @@ use clap::Args;
 use groupkey_lab::report::{Overview, overview};
 use groupkey_lab::verdict::Verdict;
 use groupkey_reproduce::expectations::{ClaimEntry, claims_page, settle_together};
-use groupkey_reproduce::{Sensitivity, StudyRows, sensitivity, studies};
+use groupkey_reproduce::{GradedRows, Sensitivity, sensitivity, studies};
 use serde::Serialize;
 
 use super::network_impact::{self, NetworkImpactArguments};
 use super::printing::outcomes;
-use super::recorded::{Comparison, RecordedArguments};
+use super::recorded::{OutcomeComparison, RecordedArguments};
 use super::study::{self, StudyArguments};
 use crate::failure::Failure;
 use crate::number;
@@ -99,7 +99,7 @@ pub(super) fn run(arguments: &AllArguments, out: &mut dyn Write) -> Result<(), F
     settle_together(&mut verdicts);
     let page = folder.write_whole("overview.html", overview(&done).as_bytes())?;
     let claims = claims(&done, arguments);
-    let rows = StudyRows {
+    let rows = GradedRows {
         computations: rows.iter().map(|(study, rows)| (*study, &rows[..])).collect(),
         network: &found.rows,
         runs: found.header.runs,
@@ -112,14 +112,14 @@ pub(super) fn run(arguments: &AllArguments, out: &mut dyn Write) -> Result<(), F
         folder.write_whole(file, &json.expect("it is plain data"))?;
     }
     folder.write_whole("claims.md", claims_page(&claims, &sensitivity).as_bytes())?;
-    let comparison = Comparison::of(&claims, expected.as_deref());
+    let comparison = OutcomeComparison::of(&claims, expected.as_deref());
     if arguments.json {
         let studies: Vec<_> = done.iter().map(StudyRow::new).collect();
         let object = serde_json::json!({
             "studies": studies,
             "overview": page,
             "sensitivity": sensitivity,
-            "differences": comparison.as_ref().map(Comparison::differences),
+            "differences": comparison.as_ref().map(OutcomeComparison::differences),
         });
         writeln!(out, "{object}")?;
     } else {

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::campaign;
 use crate::commands::reproduce::printing::{from_before, print_verdicts, quoted};
-use crate::commands::reproduce::recorded::{Comparison, RecordedArguments};
+use crate::commands::reproduce::recorded::{OutcomeComparison, RecordedArguments};
 use crate::failure::Failure;
 use crate::results_folder::{EarlierArguments, RESULTS, ResultsFiles, ResultsFolder};
 use crate::table::{Column, Table};
@@ -80,7 +80,7 @@ pub(super) fn run(arguments: &NetworkImpactArguments, out: &mut dyn Write) -> Re
     let CampaignResults { study, files, seconds, .. } = &done;
     let verdicts = &study.verdicts;
     let claims = ClaimEntry::of_study("network-impact", verdicts, *seconds, &arguments.command());
-    let comparison = Comparison::of(&claims, expected.as_deref());
+    let comparison = OutcomeComparison::of(&claims, expected.as_deref());
     if arguments.json {
         let published = &study.published_times;
         let told = NetworkReproduction { published, verdicts, files, seconds: *seconds };

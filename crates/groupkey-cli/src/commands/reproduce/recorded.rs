@@ -18,7 +18,7 @@ pub(super) struct RecordedArguments {
 }
 
 /// Outcomes beside those that were expected.
-pub(super) struct Comparison {
+pub(super) struct OutcomeComparison {
     claims: usize,
     differences: Vec<String>,
 }
@@ -42,7 +42,7 @@ fn read(path: &Path) -> Result<Vec<ClaimEntry>, Failure> {
     serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))
 }
 
-impl Comparison {
+impl OutcomeComparison {
     /// Compares what was found with what was expected, if anything was.
     pub(super) fn of(found: &[ClaimEntry], expected: Option<&[ClaimEntry]>) -> Option<Self> {
         let differences = differences(found, expected?);

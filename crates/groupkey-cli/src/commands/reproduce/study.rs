@@ -18,7 +18,7 @@ use groupkey_reproduce::{Study, StudyExtent, StudyResult};
 use serde::Serialize;
 
 use super::printing::{from_before, print_verdicts, quoted};
-use super::recorded::{Comparison, RecordedArguments};
+use super::recorded::{OutcomeComparison, RecordedArguments};
 use crate::commands::bench::failure;
 use crate::commands::bench::folder::{BenchFolder, ExistingResults};
 use crate::failure::Failure;
@@ -100,7 +100,7 @@ pub(super) fn run(
     let done = reproduce(study, arguments)?;
     let command = arguments.command(study);
     let claims = ClaimEntry::of_study(study.id, &done.verdicts, done.seconds, &command);
-    let comparison = Comparison::of(&claims, expected.as_deref());
+    let comparison = OutcomeComparison::of(&claims, expected.as_deref());
     if arguments.json {
         writeln!(out, "{}", serde_json::to_string(&done).expect("it is plain data"))?;
     } else {
