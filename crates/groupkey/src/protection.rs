@@ -8,8 +8,11 @@
 //!
 //! Without the feature `signatures` no [`Identity`] can be made, and no code of Ed25519 is linked.
 
-#[cfg_attr(feature = "signatures", path = "protection/ed25519.rs")]
-#[cfg_attr(not(feature = "signatures"), path = "protection/without_signatures.rs")]
+#[cfg(feature = "signatures")]
+#[path = "protection/ed25519.rs"]
+mod identity;
+#[cfg(not(feature = "signatures"))]
+#[path = "protection/without_signatures.rs"]
 mod identity;
 
 use core::fmt;
