@@ -173,7 +173,11 @@ impl Beginning {
 
 #[cfg(test)]
 mod tests {
+    use minicbor::bytes::ByteArray;
+    use rand_core::SeedableRng;
+
     use super::*;
+    use crate::codec::{decoded, encoded};
 
     fn candidate(instance: Option<u8>, without: &[u32]) -> Option<WaitingFounder> {
         let instance = instance.map(|byte| Instance([byte; Instance::BYTES]));
@@ -197,7 +201,7 @@ mod tests {
         assert_eq!(others(&beginning, 0, None, 0), None);
         beginning.note_candidate(MemberId(2), candidate(None, &[]));
         assert_eq!(others(&beginning, 0, None, 0), Some(vec![1, 2]));
-        assert_eq!(others(&beginning, 1, None, 0), None, "it is not the first");
+        assert_eq!(others(&beginning, 1, None, u64::MAX), None, "it is not the first");
         beginning.note_candidate(MemberId(2), None);
         assert_eq!(others(&beginning, 0, None, u64::MAX), None, "it has a key");
     }
@@ -233,5 +237,37 @@ mod tests {
         );
         assert!(beginning.take_claims(4).is_none() && beginning.will_choose());
         assert!(beginning.take_claims(5).is_some() && !beginning.will_choose());
+    }
+
+    #[test]
+    fn nobody_founds_a_group_alone() {
+        let mut beginning = Beginning::default();
+        beginning.wait(0);
+        let present = Present { me: MemberId(0), instance: None, is_under_way: false };
+        let alone = (vec![MemberId(0)], [MemberId(0)].into_iter());
+        assert_eq!(beginning.others_to_found_with(alone.0, alone.1, &present, u64::MAX), None);
+    }
+
+    #[test]
+    fn a_pledge_is_for_one_founding() {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        let mut beginning = Beginning::default();
+        let first = beginning.pledge(&mut rng);
+        assert_eq!(beginning.pledge(&mut rng), first);
+        beginning.use_pledge();
+        assert_ne!(beginning.pledge(&mut rng), first);
+    }
+
+    #[test]
+    fn a_founding_has_each_founder_once() {
+        let beginning = Beginning::default();
+        for (listed, is_taken) in [(&[0, 1][..], true), (&[1, 0], false), (&[0, 1, 1], false)] {
+            let founders: Vec<_> =
+                listed.iter().map(|&id| (id, ByteArray::from([1; 16]))).collect();
+            let founding = encoded(&(founders, ByteArray::from([0; 64])));
+            let founding: SignedFounding = decoded(&founding).unwrap();
+            let is_ours = beginning.are_founders(&founding, &[0, 1].map(MemberId));
+            assert_eq!(is_ours, is_taken, "{listed:?}");
+        }
     }
 }

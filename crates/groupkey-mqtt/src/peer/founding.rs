@@ -175,4 +175,13 @@ mod tests {
             assert_eq!(chosen, leaves.then_some(Instance([2; 16])), "{heard:?}");
         }
     }
+
+    #[test]
+    fn claims_of_peers_that_are_not_believed_are_forgotten() {
+        let mut claims = claims(&[(1, 1, true), (2, 2, true)]);
+        claims.believe(|member| member == MemberId(1));
+        assert_eq!(claims.of_most(None), Some(Instance([1; Instance::BYTES])));
+        claims.believe(|_| false);
+        assert!(claims.of_most(None).is_none() && !claims.has_key());
+    }
 }

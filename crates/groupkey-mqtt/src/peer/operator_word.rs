@@ -66,3 +66,27 @@ impl OperatorWord {
         outbox.messages().next().map(|message| message.bytes.to_vec())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use groupkey::catalogue;
+    use groupkey::event_order::{admits, evicts};
+
+    use super::*;
+
+    #[test]
+    fn a_word_names_its_member_and_is_by_an_operator() {
+        let form = GroupForm::of(catalogue::scheme("tgdh").unwrap());
+        let (operator, other) = (Secret::from_bytes([1; 32]), Secret::from_bytes([2; 32]));
+        let (member, epoch) = (MemberId(4), Epoch(7));
+        let admit = OperatorWord::Admit { member, epoch, evicted: vec![MemberId(5)] };
+        let evict = OperatorWord::Evict { member, epoch };
+        for operators in [vec![operator.public()], vec![other.public(), operator.public()]] {
+            let sign = |word: &OperatorWord| word.sign(&form, "p", &operators, &operator).unwrap();
+            let (admit, evict) = (sign(&admit), sign(&evict));
+            assert_eq!((admits(&admit), evicts(&admit)), (Some(member), None));
+            assert_eq!((admits(&evict), evicts(&evict)), (None, Some(member)));
+        }
+        assert_eq!(admit.sign(&form, "p", &[other.public()], &operator), None);
+    }
+}

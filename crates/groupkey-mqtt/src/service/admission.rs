@@ -452,4 +452,39 @@ mod tests {
         assert!(admission.is_answered(&request, 9, ANSWER_AGAIN - 1));
         assert!(!admission.is_answered(&request, 9, ANSWER_AGAIN));
     }
+
+    #[test]
+    fn a_number_that_was_used_is_offered_to_nobody_else_and_all_that_wait_are_counted() {
+        let mut admission = Admission::new(&policy());
+        let none = DeviceRoster::default();
+        assert_eq!(admission.number_for("a", &none, 9), 0);
+        assert_eq!(admission.number_for("b", &none, 9), 1);
+        admission.use_offer("a");
+        assert_eq!(admission.number_for("a", &none, 9), 2, "its place in the group is gone");
+        for name in ["a", "b"] {
+            admission.wait(applicant(name), 9);
+        }
+        assert_eq!((admission.dismiss_all(), admission.count()), (2, 0));
+    }
+
+    #[test]
+    fn a_used_token_is_for_the_device_that_used_it() {
+        let token = Secret::from_bytes([9; 32]);
+        let policy = Policy { tokens: vec![token.clone()], ..policy() };
+        let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        let (admission, mut roster) = (Admission::new(&policy), members(&["a"]));
+        roster.admit(&log_entry::AdmissionEntry {
+            member: 1,
+            name: "b".to_owned(),
+            identity: Secret::from_bytes([1; 32]).public().into(),
+            stamp: 0,
+            token: Some(hash.into()),
+            attempt: [0; 8].into(),
+        });
+        for (name, is_permitted) in [("a", false), ("b", true), ("c", false)] {
+            let permission =
+                admission.permission(&request(name, 1, Some(&token)), &policy, &roster);
+            assert_eq!(permission.is_some(), is_permitted, "{name}");
+        }
+    }
 }

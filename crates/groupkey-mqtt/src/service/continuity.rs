@@ -351,6 +351,7 @@ mod tests {
         // Of another founding that nobody joined.
         assert!(matches!(compare(&empty, TopicKind::State, 101, 0, 2), Conclusion::Postdate));
         assert!(matches!(compare(&empty, TopicKind::State, 99, 0, 2), Conclusion::Confirmed));
+        assert!(matches!(compare(&empty, TopicKind::Epoch, 99, 0, 2), Conclusion::Nothing));
         let _ = empty.found_anew(false);
         assert!(matches!(group(&empty), Conclusion::Postdate));
     }
@@ -374,5 +375,16 @@ mod tests {
         assert!(!reopened.hold("t", &[0; HELD_BYTES]));
         assert!((0..HELD).all(|_| reopened.hold("t", b"m")));
         assert!(!reopened.hold("t", b"m"));
+    }
+
+    #[test]
+    fn a_group_that_is_given_up_publishes_nothing_more() {
+        let publish =
+            Publish { id: 1, topic: "t".into(), payload: vec![1], retain: false, expiry: None };
+        let mut anew = Continuity::new(Some(vec![publish]));
+        assert!(!anew.is_ordered());
+        anew.begin_anew();
+        assert!(anew.is_ordered());
+        assert!(anew.confirm().unwrap().publishes.is_empty());
     }
 }

@@ -371,4 +371,14 @@ mod tests {
         assert_eq!(history.last().next().unwrap().epoch, Epoch(250));
         assert_eq!(history.totals().map(|(_, total)| total.operations).sum::<u64>(), 250);
     }
+
+    #[test]
+    fn changes_of_the_key_alone_are_counted() {
+        let mut history = OperationHistory::default();
+        for epoch in 1..4 {
+            history.command(&OwnedCommand::Rekey);
+            history.note((Epoch(epoch), Epoch(epoch + 1)), 0, 2, 0..0);
+        }
+        assert_eq!(history.since(0, 9).rekeys, 3);
+    }
 }

@@ -338,3 +338,17 @@ const RETRY: Duration = Duration::from_millis(500);
 
 /// The stream of randomness for the ephemeral keys of welcomes.
 const CHANNEL_STREAM: u64 = 1 << 62;
+
+#[cfg(test)]
+mod tests {
+    use rand_core::SeedableRng;
+
+    use super::*;
+
+    #[test]
+    fn the_secret_of_welcomes_follows_from_the_randomness() {
+        let secret = |seed| channel_secret(&ChaCha20Rng::seed_from_u64(seed));
+        assert_eq!(secret(1), secret(1));
+        assert_ne!(secret(1), secret(2));
+    }
+}

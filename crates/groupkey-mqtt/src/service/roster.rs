@@ -304,3 +304,52 @@ const RETURN_PAUSE: u64 = SECOND;
 
 /// After this time without a return the count starts again, ns.
 const RETURNS_FORGOTTEN: u64 = 600 * SECOND;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::encoded;
+
+    fn with_one_member() -> DeviceRoster {
+        let mut roster = DeviceRoster::default();
+        roster.admit(&AdmissionEntry {
+            member: 0,
+            name: "a".to_owned(),
+            identity: [1; 32].into(),
+            stamp: 7,
+            token: None,
+            attempt: [0; 8].into(),
+        });
+        roster
+    }
+
+    #[test]
+    fn the_tokens_of_a_checkpoint_stay_used() {
+        let mut roster = DeviceRoster::default();
+        roster.restore_tokens(&[[1; 32].into()]);
+        assert!(roster.has_used(&[1; 32]) && !roster.has_used(&[2; 32]));
+    }
+
+    #[test]
+    fn a_replay_leads_to_the_same_records_whatever_their_stamps() {
+        let mut roster = with_one_member();
+        let before = encoded(&roster.replayed());
+        assert_ne!(before, encoded(&DeviceRoster::default().replayed()));
+        roster.stamp(0, 9);
+        assert_eq!(roster.record("a").unwrap().1.stamp, 9);
+        assert_eq!(encoded(&roster.replayed()), before);
+    }
+
+    #[test]
+    fn each_return_takes_twice_as_long_unless_the_clock_was_set_back() {
+        let mut roster = with_one_member();
+        let mut at = |times, now| {
+            let record = roster.at(0).unwrap();
+            record.returns = (times, 100);
+            record.may_return_at(now)
+        };
+        assert_eq!((at(0, 100), at(1, 99)), (0, 0));
+        assert_eq!((at(1, 100), at(3, 100)), (100 + RETURN_PAUSE, 100 + 4 * RETURN_PAUSE));
+        assert_eq!(at(7, 100), at(99, 100), "a minute at most");
+    }
+}

@@ -19,6 +19,7 @@ fn who_finds_no_notice_after_a_reconnection_asks_what_it_missed() {
         room.run_for(15);
         room.assert_group(&[0, 1, 2]);
         assert!(room.members[&name(1)].events.contains(&MemberEvent::Behind(Epoch(2))), "{scheme}");
+        assert_eq!(room.service.history().catch_ups(), 1, "{scheme}");
     }
 }
 

@@ -72,6 +72,68 @@ fn hostile_payloads_are_refused_and_counted_and_life_goes_on() {
 }
 
 #[test]
+fn a_service_counts_each_message_that_it_refuses() {
+    let mut room = VirtualGroup::new("lkh-group", &[], 2);
+    (0..2).for_each(|number| room.arrive(number));
+    room.settle();
+    let longest = 1 << 20;
+    for (reason, topic, length) in [
+        ("malformed", "join", 40),
+        ("malformed", "requests", 0),
+        ("malformed", "talk", 40),
+        ("malformed", "join", longest),
+        ("oversized", "join", longest + 1),
+        ("forged", "epoch", 40),
+    ] {
+        let (topic, payload) = (format!("{}/{topic}", room.policy.prefix), vec![0xff; length]);
+        for _ in 0..2 {
+            let before = room.service.counters();
+            let input = Input::Arrived { topic: &topic, payload: &payload };
+            room.service.handle(input, room.now, &mut room.rng).unwrap();
+            let after = room.service.counters();
+            let counted = before.by_reason().into_iter().zip(after.by_reason());
+            let counted = counted.filter(|(before, after)| before != after);
+            let counted: Vec<_> = counted.map(|(_, (name, _))| name).collect();
+            assert_eq!((&counted[..], after.refusals()), (&[reason][..], before.refusals() + 1));
+        }
+    }
+}
+
+/// Its welcome was lost. One that may still be on its way is not repeated.
+#[test]
+fn who_missed_its_welcome_gets_it_again_in_time() {
+    let mut room = VirtualGroup::new("lkh-group", &[], 2);
+    (0..2).for_each(|number| room.arrive(number));
+    room.settle();
+    room.keep_back = |sent| {
+        sent.topic.contains("/welcome/") && minicbor::decode::<Offer>(&sent.payload).is_err()
+    };
+    room.patience = 500_000_000;
+    room.arrive(2);
+    room.run_for(8);
+    assert_eq!(room.kept_back.len(), 1);
+    room.run_for(30);
+    assert!((2..=4).contains(&room.kept_back.len()), "{}", room.kept_back.len());
+    room.let_go();
+    room.settle();
+    room.assert_group(&[0, 1, 2]);
+}
+
+#[test]
+fn devices_that_come_together_take_one_epoch_where_the_scheme_can() {
+    for (scheme, epochs) in [("lkh-group", 1), ("skdc", 2)] {
+        let mut room = VirtualGroup::new(scheme, &[], 2);
+        (0..2).for_each(|number| room.arrive(number));
+        room.settle();
+        let before = room.epoch();
+        (2..4).for_each(|number| room.arrive(number));
+        room.settle();
+        room.assert_group(&[0, 1, 2, 3]);
+        assert_eq!(room.epoch().0 - before.0, epochs, "{scheme}");
+    }
+}
+
+#[test]
 fn nobody_joins_under_a_name_that_is_not_its_own() {
     let mut room = VirtualGroup::new("lkh-group", &[], 3);
     (0..3).for_each(|number| room.arrive(number));

@@ -22,6 +22,8 @@ use minicbor::bytes::ByteArray;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
+use crate::virtual_group::assert_grown;
+
 mod insider;
 
 /// Three peers and a broker that drops the given messages for a while.
@@ -180,7 +182,9 @@ impl Circle {
                 self.lost.push(publish.clone());
             } else if topics.contains(&publish.topic) {
                 let input = Input::Arrived { topic: &publish.topic, payload: &publish.payload };
+                let before = peer.counters();
                 peer.handle(input, self.now, &mut self.rng).unwrap();
+                assert_grown(before, peer.counters());
             }
         }
         true
@@ -618,6 +622,57 @@ fn an_answer_that_a_peer_did_not_sign_is_not_believed() {
         }
         assert!(forgeries > 0);
         assert_eq!(circle.peers[&1].0.counters().forged, forgeries, "{scheme}");
+    }
+}
+
+#[test]
+fn a_peer_counts_each_message_that_it_refuses() {
+    type Founding = (Vec<(u32, ByteArray<16>)>, ByteArray<64>);
+    let mut circle = Circle::new("gdh2", |_, _| false);
+    circle.run_until(8 * SECOND);
+    assert!(circle.peers.values().all(|(peer, _)| peer.counters().overflowed == 0));
+    let founding = |sent: &Publish| minicbor::decode::<Founding>(&sent.payload).ok();
+    let recorded = circle.said.iter().find_map(founding).unwrap();
+    let nobodys: Founding = (Vec::new(), recorded.1);
+    let mut forged = recorded.clone();
+    forged.1[0] ^= 1;
+    let [join, to_peer, epoch] =
+        ["join", "to/m000002", "epoch"].map(|topic| format!("{PREFIX}/{topic}"));
+    let cases = [
+        ("malformed", &join, vec![0xff; 40]),
+        ("malformed", &join, minicbor::to_vec(&nobodys).unwrap()),
+        ("forged", &join, minicbor::to_vec(&forged).unwrap()),
+        ("refused", &join, minicbor::to_vec(&recorded).unwrap()),
+        ("malformed", &epoch, vec![0x80]),
+        ("malformed", &epoch, vec![0x41; 1 << 20]),
+        ("oversized", &to_peer, vec![0x41; (1 << 20) + 1]),
+    ];
+    // Only a peer without a key judges a founding.
+    circle.arrive(2);
+    let (peer, _) = circle.peers.get_mut(&2).unwrap();
+    for (reason, topic, payload) in cases {
+        let count = |peer: &Peer| {
+            let mut counts = peer.counters().by_reason().into_iter();
+            counts.find_map(|(name, count)| (name == reason).then_some(count)).unwrap()
+        };
+        for _ in 0..2 {
+            let (before, all) = (count(peer), peer.counters().refusals());
+            let input = Input::Arrived { topic, payload: &payload };
+            peer.handle(input, circle.now, &mut circle.rng).unwrap();
+            let after = (count(peer), peer.counters().refusals());
+            assert_eq!(after, (before + 1, all + 1), "{reason} {topic}");
+        }
+    }
+}
+
+#[test]
+fn rules_that_need_operators_are_refused_without_one() {
+    let (evict, join) = (Evict::Operators, Join::Ticket);
+    for rules in [Rules { evict, ..Rules::default() }, Rules { join, ..Rules::default() }] {
+        let with = PeerSettings { rules, ..settings("tgdh", 1) };
+        assert!(Peer::new(with.clone()).is_ok());
+        let without = PeerSettings { operators: Vec::new(), ..with };
+        assert_eq!(Peer::new(without).err(), Some(PeerSettingsError::NoOperators));
     }
 }
 

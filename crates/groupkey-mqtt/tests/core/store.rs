@@ -173,6 +173,7 @@ fn a_restored_store_does_nothing_before_it_is_compared() {
     let mut rng = ChaCha20Rng::seed_from_u64(9);
     let mut service = open(&room, backup, now);
     let before = service.group_key().map(|(epoch, _)| epoch);
+    assert!(service.relies_on_retained_messages());
     assert_eq!(service.deadline(), None);
     service.handle(Input::Tick, now, &mut rng).unwrap();
     service.handle(Input::Connected, now, &mut rng).unwrap();
@@ -574,6 +575,13 @@ fn a_checkpoint_with_another_fingerprint_is_refused() {
     }
     // The hash and its head have 34 bytes.
     assert!(refusals >= 34, "{refusals}");
+    let mut other = VirtualGroup::new("lkh-group", &[], 2);
+    (0..2).for_each(|number| other.arrive(number));
+    other.settle();
+    other.service.stop(other.now).unwrap();
+    let [of_another_state] = &other.store.clone().load().unwrap().entries[..] else { panic!() };
+    let hash = |checkpoint: &[u8]| checkpoint[checkpoint.len() - 32..].to_vec();
+    assert_ne!(hash(checkpoint), hash(of_another_state));
 }
 
 /// A group of a thousand, in which one after the other is evicted, readmitted and joins again:

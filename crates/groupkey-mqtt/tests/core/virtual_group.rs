@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use groupkey::catalogue::{self, Scheme};
 use groupkey::{Epoch, Key};
+use groupkey_mqtt::counters::Counters;
 use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::{Member, MemberSettings};
@@ -419,8 +420,9 @@ impl VirtualGroup {
         }
         let awake = self.members.values_mut().filter(|seat| !seat.asleep);
         for seat in awake.filter(|seat| seat.topics.contains(topic)) {
-            let input = Input::Arrived { topic, payload };
+            let (input, before) = (Input::Arrived { topic, payload }, seat.member.counters());
             seat.member.handle(input, self.now, &mut self.rng)?;
+            assert_grown(before, seat.member.counters());
             if let (Some(founded), Some((epoch, key))) =
                 (seat.member.founded(), seat.member.group_key())
                 && !self.former_keys.contains(key)
@@ -430,11 +432,29 @@ impl VirtualGroup {
             }
         }
         if self.service_topics.contains(topic) {
-            let input = Input::Arrived { topic, payload };
+            let (input, before) = (Input::Arrived { topic, payload }, self.service.counters());
+            let is_counted = self.service.is_confirmed()
+                && !["/epoch", "/state"].iter().any(|notices| topic.ends_with(notices));
             self.service.handle(input, self.now, &mut self.rng)?;
+            let after = self.service.counters();
+            assert_grown(before, after);
+            if is_counted {
+                assert_eq!(total(after), total(before) + 1, "{topic}: {before:?}, {after:?}");
+            }
         }
         Ok(())
     }
+}
+
+/// Asserts that no counter became less.
+pub(crate) fn assert_grown(before: Counters, after: Counters) {
+    let mut pairs = before.by_reason().into_iter().zip(after.by_reason());
+    assert!(pairs.all(|((_, before), (_, after))| before <= after), "{before:?}, {after:?}");
+    assert!(before.taken <= after.taken, "{before:?}, {after:?}");
+}
+
+fn total(counters: Counters) -> u64 {
+    counters.taken + counters.refusals()
 }
 
 /// The schemes that a service runs without any allowance.

@@ -563,3 +563,81 @@ fn require_room(members: usize) -> Result<(), Error> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::GroupId;
+    use crate::wire::Header;
+
+    fn roster(ids: &[u32]) -> Roster {
+        Roster::of(&ids.iter().copied().map(MemberId).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_group_has_a_thousand_members_at_most() {
+        assert!(require_room(MEMBERS.1 as usize).is_ok());
+        assert!(require_room(MEMBERS.1 as usize + 1).is_err());
+    }
+
+    #[test]
+    fn guests_follow_the_hosts_and_nobody_else_comes_along() {
+        let (hosts, guests) = (roster(&[1, 2]), roster(&[3, 4]));
+        let merger = Merger { epoch: Epoch(1), is_host: false, hosts, guests };
+        for (told, fits) in [
+            (&[1, 2, 3, 4][..], true),
+            (&[2, 1, 3, 4], true),
+            (&[1, 2, 4, 3], false),
+            (&[1, 5, 3, 4], false),
+            (&[1, 2, 3, 5], false),
+            (&[1, 2, 3], false),
+            (&[1, 2, 3, 4, 5], false),
+        ] {
+            assert_eq!(merger.require_told(&roster(told)).is_ok(), fits, "{told:?}");
+        }
+    }
+
+    fn view() -> View {
+        let scheme = crate::schemes::catalogue::scheme("tgdh").unwrap();
+        View::new(&scheme.configuration(crate::scheme::Profile::Sound), MemberId(0))
+    }
+
+    fn message(epoch: u64) -> Message<'static> {
+        let header = Header {
+            group: GroupId(1),
+            epoch: Epoch(epoch),
+            operation: Operation::Add,
+            kind: 0,
+            sender: MemberId(1).into(),
+            to: Recipient::Group,
+            nonce: None,
+        };
+        Message::new(header, &[])
+    }
+
+    #[test]
+    fn no_event_leads_to_more_than_a_thousand() {
+        let mut view = view();
+        for (members, has_room) in [(999, true), (1_000, false)] {
+            view.roster = roster(&(0..members).collect::<Vec<_>>());
+            assert_eq!(view.addition(MemberId(5_000)).is_ok(), has_room);
+            let others = [MemberId(6_000)];
+            assert_eq!(view.merger(&others, Epoch(9)).is_ok(), has_room);
+        }
+    }
+
+    #[test]
+    fn a_message_leads_to_the_awaited_epoch_of_the_event_under_way() {
+        let mut view = view();
+        let epochs = [4, 5, 6].map(|epoch| view.require_epoch(&message(epoch), Epoch(5)));
+        assert!(matches!(epochs, [Err(_), Ok(()), Err(_)]));
+        let unexpected = Error::from(Misbehaviour::UnexpectedMessage);
+        assert_eq!(view.require_under_way(&message(9)).err(), Some(unexpected), "in no group");
+        view.change = Some(view.addition(MemberId(0)).unwrap());
+        assert!(view.is_joining() && !view.is_creating());
+        assert!(view.require_under_way(&message(1)).is_err(), "its members are not known");
+        view.change = None;
+        view.change = Some(view.creation(&[0, 1].map(MemberId)).unwrap());
+        assert!(view.is_creating() && !view.is_joining());
+    }
+}

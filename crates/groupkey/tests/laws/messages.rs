@@ -203,11 +203,13 @@ fn messages_may_overtake_each_other_within_the_window() {
 fn the_epoch_before_has_a_time_of_grace() {
     let mut talk = talk("lkh-group");
     let early = talk.seal(0, b"early");
-    let late = talk.seal(0, b"late");
+    let (last, late) = (talk.seal(0, b"last"), talk.seal(0, b"late"));
     talk.rig.remove(4).unwrap();
     talk.follow();
     assert_eq!(talk.open(1, &early).unwrap().epoch, Epoch(1));
-    talk.rig.wait(GRACE + 1);
+    talk.rig.wait(GRACE);
+    assert_eq!(talk.open(1, &last).unwrap().epoch, Epoch(1));
+    talk.rig.wait(1);
     let over = Misbehaviour::StaleEpoch { got: Epoch(1), current: Epoch(2) };
     assert_eq!(talk.open(1, &late), Err(over.into()));
     // Two changes within the time of grace: only the epoch before is left.

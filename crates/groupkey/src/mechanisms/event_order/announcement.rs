@@ -191,3 +191,57 @@ fn read_evicted(body: &mut Reader<'_>) -> Result<Vec<(MemberId, Epoch)>, Error> 
     }
     Ok(evicted)
 }
+
+#[cfg(test)]
+mod tests {
+    use minicbor::Encoder;
+
+    use super::*;
+
+    #[test]
+    fn an_announced_operation_does_what_it_says() {
+        let roster =
+            |ids: &[u32]| Roster::of(&ids.iter().copied().map(MemberId).collect::<Vec<_>>());
+        for (operation, members, came, fits) in [
+            (Operation::Add, &[1, 2, 3, 4][..], 1, true),
+            (Operation::Add, &[2, 1, 3, 4], 1, false),
+            (Operation::Add, &[1, 2, 4], 1, false),
+            (Operation::Add, &[1, 2, 3], 0, false),
+            (Operation::Add, &[1, 2, 3, 4, 5], 2, false),
+            (Operation::Create, &[1, 3, 4], 1, true),
+            (Operation::Create, &[3, 1, 4], 1, false),
+            (Operation::Partition, &[1, 2], 0, true),
+            (Operation::Partition, &[1], 0, true),
+            (Operation::Partition, &[1, 2, 3], 0, false),
+            (Operation::Partition, &[1, 2, 4], 1, false),
+            (Operation::Rekey, &[1, 2, 3], 0, true),
+            (Operation::Rekey, &[1, 2], 0, false),
+            (Operation::Rekey, &[1, 2, 3, 4], 1, false),
+            (Operation::Remove, &[1, 2], 0, true),
+            (Operation::Remove, &[1], 0, false),
+            (Operation::Remove, &[1, 2, 3], 0, false),
+            (Operation::Remove, &[1, 2, 4], 1, false),
+        ] {
+            let (roster, present) = (roster(members), roster(&[1, 2, 3]));
+            let (tickets, evicted) = ([7].repeat(came), Vec::new());
+            let next = Announcement { operation, roster, tickets, evicted, latest: Epoch(1) };
+            let is_taken = next.require_successor_of(&present).is_ok();
+            assert_eq!(is_taken, fits, "{operation:?} {members:?}");
+        }
+    }
+
+    #[test]
+    fn an_announcement_names_each_evicted_member_once_and_not_too_many() {
+        let read = |ids: &[u32]| {
+            let mut body = Encoder::new(Vec::new());
+            body.array(ids.len() as u64).unwrap();
+            for &id in ids {
+                body.array(2).and_then(|body| body.u32(id)).and_then(|body| body.u32(1)).unwrap();
+            }
+            read_evicted(&mut Reader::new(body.writer())).is_ok()
+        };
+        let many: Vec<_> = (0..=EVICTED as u32).collect();
+        assert!(read(&[]) && read(&[1, 2]) && read(&many[1..]));
+        assert!(!read(&[1, 1]) && !read(&[2, 1]) && !read(&many));
+    }
+}

@@ -701,4 +701,77 @@ mod tests {
         decisions.adopt(Epoch(8), (ME, &present), &announced(&[2, 1, 9], &[]), |_| None);
         assert_eq!(decisions.evicted(), [(three, Epoch(7))]);
     }
+
+    #[test]
+    fn an_operators_ticket_leaves_other_words_and_later_ones() {
+        for (party, word) in [(NINE, Epoch(5)), (FOUR, Epoch(8)), (FOUR, Epoch(9))] {
+            let (mut decisions, present) = (ruled(Evict::Operators), ids(&[1, 2, 3]));
+            decisions.hear_word(FOUR, word, &present);
+            decisions.show(party, Epoch(8)).unwrap();
+            decisions.hear(TWO, &[(FOUR, word)], ME, Epoch(8), &present);
+            assert!(decisions.is_evicted(FOUR), "{party:?} {word:?}");
+        }
+    }
+
+    #[test]
+    fn a_full_list_takes_no_eviction() {
+        for (count, has_room) in [(EVICTED - 1, true), (EVICTED, false)] {
+            let mut decisions = GroupDecisions::default();
+            let evicted: Vec<_> = (0..count as u32).map(|id| (MemberId(id), Epoch(1))).collect();
+            decisions.remember(Epoch(1), &evicted);
+            assert_eq!(decisions.has_room(), has_room);
+        }
+    }
+
+    #[test]
+    fn who_shows_its_own_ticket_learns_who_else_is_out_unless_it_knows_better() {
+        for (named, counts) in [(5, false), (6, true), (7, true)] {
+            let mut decisions = decisions(Join::Listed);
+            decisions.show_own(ME, Epoch(named), &[FOUR, ME]);
+            assert_eq!(decisions.since(FOUR), counts.then_some(Epoch(named)), "{named}");
+            assert!(!decisions.is_evicted(ME));
+        }
+    }
+
+    #[test]
+    fn a_ticket_ends_reports_of_its_party_alone() {
+        let (mut decisions, present) = (ruled(Evict::Operators), ids(&[1, 2, 3, 5]));
+        decisions.hear(TWO, &[(FOUR, Epoch(7))], ME, Epoch(8), &present);
+        decisions.show(NINE, Epoch(8)).unwrap();
+        decisions.hear(MemberId(3), &[(FOUR, Epoch(7))], ME, Epoch(8), &present);
+        assert!(decisions.is_evicted(FOUR));
+    }
+
+    #[test]
+    fn words_do_not_fill_the_memory() {
+        let (mut decisions, present) = (ruled(Evict::Operators), ids(&[1, 2]));
+        for id in 0..EVICTED as u32 + 2 {
+            decisions.hear_word(MemberId(100 + id), Epoch(7), &present);
+        }
+        assert_eq!(decisions.words.len(), EVICTED);
+    }
+
+    #[test]
+    fn a_ticket_ends_what_was_reported_before_it() {
+        for (since, stays) in [(7, false), (8, false), (9, true)] {
+            let (mut decisions, present) = (ruled(Evict::Operators), ids(&[1, 2, 3]));
+            decisions.hear(TWO, &[(FOUR, Epoch(since))], ME, Epoch(8), &present);
+            decisions.show(FOUR, Epoch(8)).unwrap();
+            decisions.hear(MemberId(3), &[(FOUR, Epoch(since))], ME, Epoch(8), &present);
+            assert_eq!(decisions.is_evicted(FOUR), stays, "{since}");
+        }
+        assert!(decisions(Join::Listed).show(ME, Epoch(ANY)).is_ok());
+    }
+
+    #[test]
+    fn reports_are_of_others_and_of_no_far_epoch() {
+        let (mut decisions, present) = (ruled(Evict::Operators), ids(&[1, 2, 3]));
+        let far = [(FOUR, Epoch(u64::MAX))];
+        for reporter in [ME, TWO] {
+            decisions.hear(reporter, &far, ME, Epoch(8), &present);
+            assert!(!decisions.is_evicted(FOUR));
+        }
+        decisions.hear(MemberId(3), &far, ME, Epoch(8), &present);
+        assert_eq!(decisions.since(FOUR), Some(Epoch(8 + JUMP)));
+    }
 }

@@ -366,6 +366,17 @@ mod tests {
         let mut requests = Requests::default();
         let told = [(); 4].map(|()| requests.teller(&present, MemberId(4)).map(|member| member.0));
         assert_eq!(told, [Some(1), Some(2), Some(1), Some(2)]);
+        // Each party has its own turns, and who leaves tells nobody.
+        let mut requests = Requests::default();
+        let told = [4, 5, 4, 5].map(|party| requests.teller(&present, MemberId(party)));
+        assert_eq!(told, [1, 1, 2, 2].map(|member| Some(MemberId(member))));
+        assert!(requests.leave(MemberId(2), Epoch(0), Epoch(0)));
+        let told = [(); 3].map(|()| requests.teller(&present, MemberId(4)));
+        assert_eq!(told, [Some(MemberId(1)); 3]);
+        for party in 0..2 * TICKETS as u32 {
+            requests.teller(&present, MemberId(100 + party));
+            assert!(requests.refused.len() <= TICKETS);
+        }
     }
 
     /// It asked to begin again, and could follow after all. The others count on it to announce.
@@ -454,5 +465,92 @@ mod tests {
             assert_eq!(requests.joins.contains(&MemberId(id)), known, "{id}");
             assert_eq!(requests.tickets.contains_key(&MemberId(id)), known, "{id}");
         }
+    }
+
+    /// It would count again in a later membership.
+    #[test]
+    fn an_operators_word_of_a_later_epoch_does_not_count() {
+        for (known, counts) in [(2, false), (3, true), (4, true), (5, false)] {
+            let mut requests = Requests { since: Epoch(3), ..Requests::default() };
+            let word = (None, MemberId(1));
+            let is_taken = requests.evict(word, Epoch(known), Epoch(4), Evict::Operators);
+            assert_eq!((is_taken, requests.evicts(MemberId(1))), (counts, counts), "{known}");
+            assert_eq!(requests.waits(MemberId(1)), counts);
+            assert!(!requests.waits(MemberId(2)));
+        }
+    }
+
+    #[test]
+    fn a_request_that_was_served_does_not_wait_again() {
+        let (before, after) = (Roster::of(&[1].map(MemberId)), Roster::of(&[1, 5].map(MemberId)));
+        let mut requests = Requests::default();
+        let ask = |requests: &mut Requests, ticket| {
+            assert!(requests.join(MemberId(5), ticket, Epoch(1), Epoch(1), &before));
+            requests.waits(MemberId(5))
+        };
+        assert!(ask(&mut requests, 7));
+        let served = Announcement {
+            operation: Operation::Add,
+            roster: after,
+            tickets: [7].into(),
+            evicted: [].into(),
+            latest: Epoch(1),
+        };
+        for mut requests in [requests, Requests::default()] {
+            assert!(!requests.knows(MemberId(5)));
+            requests.served(&before, &served, Epoch(1));
+            assert!(requests.knows(MemberId(5)));
+            assert!(!ask(&mut requests, 7), "a repetition");
+            assert!(ask(&mut requests, 8));
+        }
+    }
+
+    /// The scheme removes one member at a time.
+    #[test]
+    fn of_two_that_leave_the_smaller_one_goes_first() {
+        let (present, mut requests) =
+            (Roster::of(&[1, 4, 3, 2].map(MemberId)), Requests::default());
+        let takes_out_one = Scheme {
+            operations: &[Operation::Create, Operation::Add, Operation::Remove],
+            ..*crate::schemes::catalogue::scheme("tgdh").unwrap()
+        };
+        for member in [4, 3] {
+            assert!(requests.leave(MemberId(member), Epoch(1), Epoch(1)));
+        }
+        let decisions = GroupDecisions::default();
+        let next = |present| {
+            let me = MemberId(1);
+            let next = requests.next(me, present, true, &takes_out_one, &decisions, Epoch(2));
+            let next = next.unwrap();
+            (next.operation, next.roster)
+        };
+        let smaller = Roster::of(&[1, 4, 2].map(MemberId));
+        assert_eq!(next(&present), (Operation::Remove, smaller));
+        let (both, rest) =
+            (Roster::of(&[4, 1, 3, 2].map(MemberId)), Roster::of(&[1, 2].map(MemberId)));
+        assert_eq!(next(&both), (Operation::Create, rest.clone()), "the chair goes, too");
+        let one = Roster::of(&[1, 3, 2].map(MemberId));
+        assert_eq!(next(&one), (Operation::Remove, rest));
+    }
+
+    #[test]
+    fn however_many_leave_the_last_ones_are_remembered() {
+        let after = Roster::of(&[1].map(MemberId));
+        let mut requests = Requests::default();
+        let last = 10 + TICKETS as u32;
+        for id in 10..=last {
+            let announcement = Announcement {
+                operation: Operation::Remove,
+                roster: after.clone(),
+                tickets: [].into(),
+                evicted: [].into(),
+                latest: Epoch(1),
+            };
+            let before = Roster::of(&[1, id].map(MemberId));
+            requests.served(&before, &announcement, Epoch(u64::from(id)));
+        }
+        assert_eq!(requests.turns.len(), TICKETS);
+        assert!(requests.knows(MemberId(last)) && !requests.knows(MemberId(10)));
+        assert_eq!(requests.since, Epoch(10));
     }
 }

@@ -58,3 +58,52 @@ impl Early {
         self.0.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::{GroupId, MemberId};
+    use crate::operation::Operation;
+    use crate::outbox::Recipient;
+
+    fn message(sender: u32, kind: u8) -> Message<'static> {
+        let header = Header {
+            group: GroupId(1),
+            epoch: Epoch(5),
+            operation: Operation::Add,
+            kind,
+            sender: MemberId(sender).into(),
+            to: Recipient::Group,
+            nonce: None,
+        };
+        Message::new(header, &[])
+    }
+
+    #[test]
+    fn of_each_sender_the_last_two_are_kept() {
+        let mut early = Early::default();
+        let sent = [(1, 0), (2, 0), (1, 1), (1, 2), (2, 1)];
+        sent.iter().for_each(|&(sender, kind)| early.keep(&message(sender, kind)));
+        let kept = early.take_all().into_iter().map(|(header, _)| (header.sender, header.kind));
+        let expected = sent[1..].iter().map(|&(sender, kind)| (MemberId(sender).into(), kind));
+        assert!(kept.eq(expected));
+    }
+
+    #[test]
+    fn two_of_each_member_of_the_largest_group_have_room() {
+        let mut early = Early::default();
+        (0..3_000).for_each(|sender| early.keep(&message(sender, 0)));
+        assert_eq!(early.take_all().len(), 2_000);
+        (0..3).for_each(|sender| early.keep(&message(sender, 0)));
+        early.clear();
+        assert!(early.take_all().is_empty());
+    }
+
+    #[test]
+    fn a_message_is_added_once_if_there_is_room() {
+        let (mut early, one, other) = (Early::default(), message(1, 0), message(2, 0));
+        assert!(early.add(&one, 1) && !early.add(&other, 1) && !early.add(&one, 2));
+        assert!(early.add(&other, 2) && !early.add(&message(3, 0), 2));
+        assert_eq!(early.take(Epoch(5)).len(), 2);
+    }
+}

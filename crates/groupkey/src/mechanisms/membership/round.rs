@@ -115,6 +115,7 @@ mod tests {
                     true => round.put(place, place),
                     false => round.forget(place),
                 }
+                prop_assert_eq!(round.slots().get(place).is_some_and(Option::is_some), says && place < members);
                 prop_assert_eq!(round.is_complete(), round.words().count() == members);
             }
         }
