@@ -123,10 +123,12 @@ fn false_answer(
 ) -> Intrusion {
     let latest = world.latest_epoch();
     let epoch = [0, 1, latest, latest + 1, latest + 20, latest + 1_000_000][index(rng, 6)];
-    let all = 1..=world.subject.most_devices();
-    let made_up =
-        all.filter_map(|member| (below(rng, 4) == 0).then(|| (member, latest + below(rng, 20))));
-    let evicted: Vec<_> = made_up.collect();
+    let mut evicted = Vec::new();
+    for member in 1..=world.subject.most_devices() {
+        if below(rng, 4) == 0 {
+            evicted.push((member, latest + below(rng, 20)));
+        }
+    }
     let mut founding = world.instance().map(ByteArray::from);
     if below(rng, 8) == 0 {
         founding = Some([rng.next_u64() as u8; 16].into());
@@ -239,7 +241,7 @@ fn last_members(world: &World) -> Vec<u64> {
 fn forgery(world: &World, device: u32, rng: &mut ChaCha20Rng) -> Intrusion {
     let names = [PartyId::Controller, SubgroupId(below(rng, 2) as u32).into()];
     let other = other_member(world, device, rng).unwrap_or(MemberId(0));
-    let name = names.get(index(rng, 3)).copied().unwrap_or(other.into());
+    let name = names.get(index(rng, 3)).copied().unwrap_or_else(|| other.into());
     let operations = [
         Operation::Rekey,
         Operation::Add,

@@ -80,7 +80,7 @@ mod tests {
         let (operator, other) = (Secret::from_bytes([1; 32]), Secret::from_bytes([2; 32]));
         let (member, epoch) = (MemberId(4), Epoch(7));
         let admit = OperatorWord::Admit { member, epoch, evicted: vec![MemberId(5)] };
-        let evict = OperatorWord::Evict { member, epoch };
+        let evict = OperatorWord::Evict { member, epoch, since: Epoch(8) };
         for operators in [vec![operator.public()], vec![other.public(), operator.public()]] {
             let sign = |word: &OperatorWord| word.sign(&form, "p", &operators, &operator).unwrap();
             let (admit, evict) = (sign(&admit), sign(&evict));

@@ -151,7 +151,7 @@ impl World {
     pub(crate) fn instance(&self) -> Option<[u8; 16]> {
         self.devices.values().find_map(|seat| match &seat.process.runtime {
             Some(Runs::Peer(peer)) => {
-                peer.group_key().and(peer.instance()).map(|founding| founding.0)
+                peer.group_key().and_then(|_| peer.instance()).map(|founding| founding.0)
             }
             _ => None,
         })

@@ -134,7 +134,7 @@ impl World {
             // The word must not name an epoch that the group has not come to.
             let held = self.honest().filter_map(|other| self.key(other));
             let epoch = Epoch(held.map(|(epoch, _)| epoch).max().unwrap_or(0));
-            let (name, operator) = (SubgroupId(0).into(), World::identity(u32::MAX));
+            let (name, operator) = (SubgroupId(0).into(), Self::identity(u32::MAX));
             let word = signed_in(self.setting(), &operator, name, |cx| {
                 event_order::eviction(cx, epoch, member, Epoch(epoch.0 + 1));
             });
