@@ -119,17 +119,19 @@ fn outages_are_in_the_rows_and_the_table_says_who_stayed_behind() {
         assert_eq!(number(row, field), value);
     }
     assert_eq!((&row["keep_alive_s"], &row["session"]), (&15.into(), &"kept".into()));
-    // A fifth of the links is down at any time.
-    assert!((1.0..4.0).contains(&number(row, "behind")), "{row}");
+    // A fifth of the links is down at any time; all members miss what the controller's link lost.
+    let behind = number(row, "behind");
+    assert!((2.0..7.0).contains(&behind), "{row}");
     let table = groupkey(arguments).success();
     assert!(table.contains("behind"), "{table}");
     let told = "outages of each link 12 an hour of 60 s, restarts of the broker 1 an hour of 5 s, \
                 sessions kept, keep-alive 15 s";
     assert!(table.replace('\n', " ").contains(told), "{table}");
 
-    // Without the clean session, a member that comes back does not know.
+    // A member that comes back without its session asks.
     let clean = groupkey(&format!("{arguments} --session clean --json")).objects();
-    assert_eq!(clean[0].get("behind"), None, "{}", clean[0]);
+    let still_behind = clean[0].get("behind").and_then(Value::as_f64).unwrap_or_default();
+    assert!(still_behind < behind, "{}", clean[0]);
     assert!(number(&clean[0], "catch_ups") > 1.0, "{}", clean[0]);
     for field in ["session", "behind", "outage_s"] {
         let whole = groupkey("net --scheme skdc --members 6 --runs 1 --json").objects();
