@@ -434,30 +434,38 @@ impl Period {
         }
         let key = known.map(|heard| heard.key.clone()).unwrap_or_else(|| self.key_of(cx, header));
         let content = decrypt(cx, carried.unwrap_or(&key), header, protected, sealed)?;
-        // Without a signature, any member could use up the sessions of another one.
-        let ends = |other: &SenderSession| {
-            resumption <= limits.resumption && other.resumption < resumption
-        };
-        let ended = self.sessions_of(sender, u32::MAX).filter(|other| ends(other)).count();
-        let sessions = self.sessions_of(sender, u32::MAX).count() - ended;
-        let may_start = !header.signed || sessions < SESSIONS;
-        let limit = if may_start { limits.sources } else { SESSIONS };
-        let is_full = !may_start || self.sources.len() - ended >= limit;
         match self.sources.get_mut(&header.source) {
             Some(heard) => heard.window.note(header.nonce.counter()),
-            None if is_full => {
-                return Err(Unsupported::TooManySources { limit }.into());
-            }
-            None => {
-                let mut window = ReplayWindow::default();
-                window.note(header.nonce.counter());
-                if ended > 0 {
-                    self.sources.retain(|other, _| other.sender != sender || !ends(other));
-                }
-                self.sources.insert(header.source, ReceivingKey { key, window });
-            }
+            None => self.hear_first(header, key, limits)?,
         }
         Ok(Received { epoch: header.epoch, sender, content })
+    }
+
+    /// Remembers a source that was not heard before, in place of the sender's sessions that have ended.
+    fn hear_first(
+        &mut self,
+        header: &ObjectHeader,
+        key: Key,
+        limits: SourceLimits,
+    ) -> Result<(), Error> {
+        let SenderSession { sender, resumption, .. } = header.source;
+        let is_known = resumption <= limits.resumption;
+        let ends = |other: &SenderSession| is_known && other.resumption < resumption;
+        let ended = self.sessions_of(sender, u32::MAX).filter(|other| ends(other)).count();
+        let sessions = self.sessions_of(sender, u32::MAX).count() - ended;
+        // Without a signature, any member could use up the sessions of another one.
+        let may_start = !header.signed || sessions < SESSIONS;
+        let limit = if may_start { limits.sources } else { SESSIONS };
+        if !may_start || self.sources.len() - ended >= limit {
+            return Err(Unsupported::TooManySources { limit }.into());
+        }
+        if ended > 0 {
+            self.sources.retain(|other, _| other.sender != sender || !ends(other));
+        }
+        let mut window = ReplayWindow::default();
+        window.note(header.nonce.counter());
+        self.sources.insert(header.source, ReceivingKey { key, window });
+        Ok(())
     }
 
     /// Returns whether the sender has begun a session since a later resumption: it does not go on with

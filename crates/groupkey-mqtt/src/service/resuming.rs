@@ -141,4 +141,4 @@ impl Service {
 }
 
 /// The time between two resumptions, ns. Each takes every member a notice and another session.
-const INTERVAL: u64 = 200 * MILLISECOND;
+const INTERVAL: u64 = 50 * MILLISECOND;

@@ -70,8 +70,8 @@ impl ObjectHeader {
                 encoder.u8(IV).and_then(|encoder| encoder.bytes(self.nonce.as_bytes(suite)))
             }
         };
-        let source = self.source.encode();
-        let _ = encoder.u8(KID_CONTEXT).and_then(|encoder| encoder.bytes(&source));
+        let (source, length) = self.source.encode();
+        let _ = encoder.u8(KID_CONTEXT).and_then(|encoder| encoder.bytes(&source[..length]));
         if let Some(carried) = carried {
             let _ = encoder.i64(CARRIED).and_then(|encoder| encoder.bytes(carried));
         }
@@ -82,7 +82,8 @@ impl ObjectHeader {
     /// resumption. Only the last has no fixed length.
     pub(super) fn circumstances(&self) -> Vec<u8> {
         let numbers = [self.group.0.to_be_bytes(), self.epoch.0.to_be_bytes()];
-        [numbers.as_flattened(), &self.source.encode()].concat()
+        let (source, length) = self.source.encode();
+        [numbers.as_flattened(), &source[..length]].concat()
     }
 
     fn decode(suite: Suite, protected: &[u8]) -> Option<(Self, Option<&[u8]>)> {
@@ -126,11 +127,15 @@ impl ObjectHeader {
 }
 
 impl SenderSession {
-    /// Returns sender and session, and the resumption in as few bytes as it needs: none for 0.
-    fn encode(self) -> Vec<u8> {
-        let resumption = self.resumption.to_be_bytes();
-        let zeros = resumption.iter().take_while(|&&byte| byte == 0).count();
-        [&self.sender.0.to_be_bytes()[..], &self.session, &resumption[zeros..]].concat()
+    /// Returns sender and session, and the resumption in as few bytes as it needs: none for 0. Then
+    /// the number of these bytes.
+    fn encode(self) -> ([u8; 16], usize) {
+        let mut bytes = [0; 16];
+        bytes[..4].copy_from_slice(&self.sender.0.to_be_bytes());
+        bytes[4..12].copy_from_slice(&self.session);
+        let zeros = self.resumption.leading_zeros() as usize / 8;
+        bytes[12..16 - zeros].copy_from_slice(&self.resumption.to_be_bytes()[zeros..]);
+        (bytes, 16 - zeros)
     }
 
     /// Reads what [`Self::encode`] wrote. The caller compares the bytes: other encodings pass here.
