@@ -41,8 +41,12 @@ pub(crate) fn speech(
                     tickets.push(ticket);
                 }
             }
-            let event =
-                Event { operation: Operation::Create, members, tickets, ..Event::default() };
+            let event = ForgedEvent {
+                operation: Operation::Create,
+                members,
+                tickets,
+                ..ForgedEvent::default()
+            };
             vec![(all, signed(world, device, member.into(), |cx| event.announce(cx, far)))]
         }
         Speech::Join | Speech::Talk => Vec::new(),
@@ -50,7 +54,7 @@ pub(crate) fn speech(
 }
 
 /// A membership event, as a peer announces it.
-pub(crate) struct Event {
+pub(crate) struct ForgedEvent {
     pub(crate) operation: Operation,
     pub(crate) members: Vec<u64>,
     /// Of the last members, which are taken in.
@@ -59,14 +63,14 @@ pub(crate) struct Event {
     pub(crate) evicted: Vec<(u64, u64)>,
 }
 
-impl Default for Event {
+impl Default for ForgedEvent {
     fn default() -> Self {
         let (members, tickets, evicted) = Default::default();
         Self { operation: Operation::Create, members, tickets, evicted }
     }
 }
 
-impl Event {
+impl ForgedEvent {
     pub(crate) fn announce(&self, cx: &mut Context<'_>, epoch: u64) {
         let mut draft = cx.draft(Recipient::Group, Epoch(epoch), Operation::Order, ANNOUNCE);
         draft.number(self.operation as u64).array(self.members.len());

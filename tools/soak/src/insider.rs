@@ -17,7 +17,7 @@ use minicbor::bytes::ByteArray;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, Rng, SeedableRng, TryCryptoRng, TryRng};
 
-use crate::adversary::{ANNOUNCE, EVICT, Event, HERE, JOIN, signed};
+use crate::adversary::{ANNOUNCE, EVICT, ForgedEvent, HERE, JOIN, signed};
 use crate::history::{Deceit, below};
 use crate::world::World;
 
@@ -204,7 +204,7 @@ fn announcements(world: &World, device: u32, rng: &mut ChaCha20Rng) -> Vec<Intru
         if step > 0 || !in_two_steps {
             evicted.extend(gone.iter().filter(|_| below(rng, 2) == 0));
         }
-        let event = Event {
+        let event = ForgedEvent {
             operation: if step == 0 { operation } else { Operation::Create },
             members: members.clone(),
             tickets: if step == 0 { tickets.clone() } else { Vec::new() },

@@ -11,8 +11,8 @@ use stateright::{Model, Property};
 
 use super::invariants;
 use super::rules::{
-    Drawn, ModelConclusion, ModelEntry, ModelNotice, ModelPublish, ModelService, ModelStore,
-    NoticeTopic, StoreMends,
+    Drawn, ModelConclusion, ModelEntry, ModelNotice, ModelPublish, ModelStore, NoticeTopic,
+    StoreMends, StoringService,
 };
 
 /// A group with a service, from which the search begins. The service has stopped by itself.
@@ -72,7 +72,7 @@ pub struct StoreState {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RunningService {
     /// The service.
-    pub service: ModelService,
+    pub service: StoringService,
     /// Stores whose services acted then, and had published all that they had to say.
     acting: BTreeSet<usize>,
     /// What the broker had forwarded to members then.
@@ -164,7 +164,7 @@ impl StoreState {
 
 impl StoreScene {
     fn opened(&self, before: &StoreState, store: usize, order: [NoticeTopic; 2]) -> StoreState {
-        let mut service = ModelService::open(store, &before.stores[store]);
+        let mut service = StoringService::open(store, &before.stores[store]);
         let retained = order
             .into_iter()
             .filter_map(|topic| before.retained.get(&topic).map(|notice| (topic, notice.clone())));

@@ -82,7 +82,7 @@ pub struct ModelStore {
 
 /// A running service: `Service`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ModelService {
+pub struct StoringService {
     /// Its store.
     pub store: usize,
     /// Whether it acts: `Continuity::is_confirmed`.
@@ -145,7 +145,7 @@ impl ModelStore {
     }
 }
 
-impl ModelService {
+impl StoringService {
     /// `Service::open`.
     pub fn open(store: usize, file: &ModelStore) -> Self {
         Self {
