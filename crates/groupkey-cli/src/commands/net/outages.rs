@@ -10,9 +10,9 @@ use crate::{number, value_parsers};
 
 /// How links and the broker fail, and what becomes of sessions.
 #[derive(Args, Clone, Copy, Debug)]
-#[command(next_help_heading = "OutageRate")]
+#[command(next_help_heading = "Outages")]
 pub(crate) struct OutageArguments {
-    /// OutageRate of each client's link an hour: both directions lose everything, and nobody is told.
+    /// Outages of each client's link an hour: both directions lose everything, and nobody is told.
     #[arg(
         long,
         value_name = "PER_HOUR",
