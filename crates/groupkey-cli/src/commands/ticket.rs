@@ -14,12 +14,13 @@ use crate::failure::Failure;
 /// Arguments of `groupkey ticket`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Prints one line of hexadecimal digits. It is no secret: put it into words = [\"...\"] in the file of
-any member, or of the one that joins, and start that one again.
+Prints one line of hexadecimal digits. It is no secret: put it into words = [\"...\"]
+in the file of any member, or of the one that joins, and start that one again.
 
-An evicted member needs a ticket for the epoch of its eviction or a later one, and no later one than
-needed: a ticket for epoch 9 counts until an eviction that asks for 10. An eviction says itself for
-which epoch later tickets must be: one that is later than --epoch, and than all tickets of the member.
+An evicted member needs a ticket for the epoch of its eviction or a later one, and
+no later one than needed: a ticket for epoch 9 counts until an eviction that asks
+for 10. An eviction says itself for which epoch later tickets must be: one that is
+later than --epoch, and than all tickets of the member.
 
 Examples:
   groupkey ticket --config member.toml --operator operator.key --member 4
