@@ -443,6 +443,8 @@ impl Member {
         self.admitted_after = welcome.epoch;
         self.context = context;
         self.catching_up.may_doubt_soon();
+        // The welcome may be so late that the service has founded another group meanwhile.
+        self.catching_up.expect_notice(now, rng);
         self.succession.forget_announcements();
         Some(())
     }

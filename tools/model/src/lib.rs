@@ -79,10 +79,16 @@ impl ModelRun {
     }
 }
 
-/// The searches whose figures are in `docs/order.md`, of both models.
+/// The searches whose figures are in `docs/order.md`: of the order of events and of a membership.
 pub fn runs() -> Vec<ModelRun> {
     let of_order = searches::searches().into_iter().flat_map(searches::Search::runs);
     of_order.chain(membership::searches::runs()).collect()
+}
+
+/// The searches whose figures are in `docs/operate.md`.
+pub fn store_runs() -> Vec<ModelRun> {
+    let searches = continuity::searches::searches().into_iter();
+    searches.flat_map(continuity::searches::StoreSearch::runs).collect()
 }
 
 /// What can be searched.

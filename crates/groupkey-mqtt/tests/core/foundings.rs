@@ -43,6 +43,28 @@ fn recordings_of_an_earlier_founding_disturb_nobody() {
     }
 }
 
+/// The notice of the later founding came when the device was no member.
+#[test]
+fn a_welcome_to_a_lost_founding_keeps_nobody_there() {
+    let mut room = with_identity("lkh-group", 3);
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    room.patience = 0;
+    room.arrive(3);
+    room.settle();
+    room.patience = 1_000_000_000;
+    // It has been offered a place, and asked for it.
+    room.keep_back = |publish| publish.topic.ends_with(&format!("/welcome/{}", name(3)));
+    room.settle();
+    assert_eq!((room.service.members().len(), room.kept_back.len()), (4, 1));
+    room.lose_store();
+    room.run_for(4);
+    room.assert_group(&[0, 1, 2]);
+    room.let_go();
+    room.run_for(60);
+    room.assert_group(&[0, 1, 2, 3]);
+}
+
 /// A second service with the same identity and an empty store, as if a volume were not mounted. Its
 /// clock is right, behind or ahead, and it hears either notice first.
 #[test]

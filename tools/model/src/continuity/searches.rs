@@ -1,8 +1,9 @@
 //! The searches whose figures are in `docs/operate.md`.
 
-use super::invariants::{ALONE, LATEST, NONCES, ONE_KEY};
+use super::invariants::{ALONE, CHANGES, LATEST, NONCES, ONE_KEY};
 use super::model::{StoreBudget, StoreScene};
 use super::rules::StoreMends;
+use crate::ModelRun;
 
 /// A scene and what the search is to find there.
 #[derive(Clone, Debug)]
@@ -64,18 +65,24 @@ fn search(title: &'static str, services: usize, budget: StoreBudget) -> StoreSea
 }
 
 impl StoreSearch {
-    /// Each run of it: which rules, the scene with them, and the invariant that breaks.
-    pub fn runs(&self) -> Vec<(&'static str, StoreScene, Option<&'static str>)> {
-        let attacked = self.attacks.iter().map(|&(without, mends, invariant)| {
-            (without, StoreScene { mends, ..self.scene.clone() }, Some(invariant))
-        });
-        let limits = self.limits.first();
-        let limits = limits.map(|&limit| ("rules of now", self.scene.clone(), Some(limit)));
-        let others = StoreScene { known: self.limits, ..self.scene.clone() };
-        let others = ("rules of now, the other invariants", others, None);
-        let all = ("rules of now", self.scene.clone(), None);
-        let last = if self.limits.is_empty() { all } else { others };
-        attacked.chain(limits).chain([last]).collect()
+    /// Each run of it.
+    pub fn runs(self) -> Vec<ModelRun> {
+        let Self { title, scene, attacks, limits } = self;
+        let run = |rules, scene, broken| ModelRun::new(title, rules, scene, broken, CHANGES);
+        let mut runs: Vec<_> = attacks
+            .into_iter()
+            .map(|(without, mends, broken)| {
+                run(without, StoreScene { mends, ..scene.clone() }, Some(broken))
+            })
+            .collect();
+        if let Some(&limit) = limits.first() {
+            runs.push(run("rules of now", scene.clone(), Some(limit)));
+            let others = StoreScene { known: limits, ..scene };
+            runs.push(run("rules of now, the other invariants", others, None));
+        } else {
+            runs.push(run("rules of now", scene, None));
+        }
+        runs
     }
 
     fn attack(mut self, without: &'static str, mends: StoreMends, invariant: &'static str) -> Self {
