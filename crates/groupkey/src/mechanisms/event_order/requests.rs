@@ -67,7 +67,8 @@ const AHEAD: u64 = 16;
 impl Requests {
     /// Takes a request to join. A member that asks with a new ticket is alive, and the same ticket
     /// again is a repetition. Returns `false` if the request may mean an earlier membership: its
-    /// sender had `known` an epoch before its last turn.
+    /// sender had `known` an epoch before its last turn, or the ticket was served and the sender has
+    /// gone since.
     pub(crate) fn join(
         &mut self,
         member: MemberId,
@@ -77,7 +78,12 @@ impl Requests {
         present: &Roster,
     ) -> bool {
         let is_repeated = self.is_last(member, ticket);
-        if !is_repeated && !self.meant(member, known, current) {
+        let counts = if is_repeated {
+            self.joins.contains(&member) || present.place(member).is_some()
+        } else {
+            self.meant(member, known, current)
+        };
+        if !counts {
             return false;
         }
         self.show(member, ticket);
@@ -357,6 +363,9 @@ impl Requests {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+    use alloc::vec::Vec;
+
     use super::*;
 
     /// The chair may have restarted and be silent. Who asks again draws another ticket.
@@ -397,10 +406,33 @@ mod tests {
         assert_eq!(roster, Some(BTreeSet::from([1, 2, 4])));
     }
 
+    /// It died before it heard that it was taken in, and was reported. It asks with the same ticket
+    /// after its return, and must hear that it needs another one.
+    #[test]
+    fn a_ticket_that_was_served_is_refused_when_its_holder_has_gone() {
+        let [one, two] = [1, 2].map(MemberId);
+        let (alone, both) = (Roster::of(&[one]), Roster::of(&[one, two]));
+        let announced = |operation, roster: &Roster, tickets: Vec<u64>| Announcement {
+            operation,
+            roster: roster.clone(),
+            tickets,
+            evicted: Vec::new(),
+            latest: Epoch(0),
+        };
+        let mut requests = Requests::default();
+        assert!(requests.join(two, 5, Epoch(1), Epoch(1), &alone));
+        requests.served(&alone, &announced(Operation::Add, &both, vec![5]), Epoch(2));
+        assert!(requests.join(two, 5, Epoch(1), Epoch(2), &both), "it has not heard of it yet");
+        requests.report_dead(two);
+        requests.served(&both, &announced(Operation::Remove, &alone, Vec::new()), Epoch(3));
+        assert!(!requests.join(two, 5, Epoch(3), Epoch(3), &alone));
+        assert!(requests.join(two, 6, Epoch(3), Epoch(3), &alone));
+    }
+
     #[test]
     fn a_full_group_takes_nobody_in() {
         let scheme = crate::schemes::catalogue::scheme("tgdh").unwrap();
-        let ids: alloc::vec::Vec<_> = (0..MEMBERS.1).map(MemberId).collect();
+        let ids: Vec<_> = (0..MEMBERS.1).map(MemberId).collect();
         for (count, taken) in [(MEMBERS.1 - 1, true), (MEMBERS.1, false)] {
             let present = Roster::of(&ids[..count as usize]);
             let mut requests = Requests::default();
@@ -485,14 +517,14 @@ mod tests {
     fn a_request_that_was_served_does_not_wait_again() {
         let (before, after) = (Roster::of(&[1].map(MemberId)), Roster::of(&[1, 5].map(MemberId)));
         let mut requests = Requests::default();
-        let ask = |requests: &mut Requests, ticket| {
-            assert!(requests.join(MemberId(5), ticket, Epoch(1), Epoch(1), &before));
+        let ask = |requests: &mut Requests, ticket, present| {
+            assert!(requests.join(MemberId(5), ticket, Epoch(1), Epoch(1), present));
             requests.waits(MemberId(5))
         };
-        assert!(ask(&mut requests, 7));
+        assert!(ask(&mut requests, 7, &before));
         let served = Announcement {
             operation: Operation::Add,
-            roster: after,
+            roster: after.clone(),
             tickets: [7].into(),
             evicted: [].into(),
             latest: Epoch(1),
@@ -501,8 +533,8 @@ mod tests {
             assert!(!requests.knows(MemberId(5)));
             requests.served(&before, &served, Epoch(1));
             assert!(requests.knows(MemberId(5)));
-            assert!(!ask(&mut requests, 7), "a repetition");
-            assert!(ask(&mut requests, 8));
+            assert!(!ask(&mut requests, 7, &after), "a repetition");
+            assert!(ask(&mut requests, 8, &after));
         }
     }
 
