@@ -5,7 +5,7 @@
 //! request:  [body, proof, signature]
 //! body:     [context, name, identity, ephemeral, stamp, place, attempt, secret, resumes]
 //! place:    [number, founding]
-//! offer:    [place, epoch, resumptions, hash of the request, proof, signature]
+//! offer:    [place or null, epoch, resumptions, hash of the request, proof, signature]
 //! welcome:  [ephemeral, sealed, signature]  sealed: member's number, form, keys, enrolment, epoch
 //! ```
 //!
@@ -28,6 +28,8 @@
 //!   does not know the service's public key.
 //! - An offer has the present epoch. So a member that asks learns whether it has missed something, and
 //!   no recording can deceive it, because the offer answers one request.
+//! - An offer without a place says that the device is evicted. Nobody else learns it, because the device
+//!   proves first that it may know.
 //! - The welcome has the epoch before the device is admitted. A farewell of that epoch or an earlier one
 //!   concerns an earlier membership.
 //! - The founding is a hash of the group's instance, which a service draws with a new store. So a
@@ -128,9 +130,9 @@ pub(crate) struct Place {
 }
 
 impl Offer {
-    const fn offered(&self) -> OfferedPlace {
+    fn offered(&self) -> Option<OfferedPlace> {
         let &Self { place, epoch, resumptions, .. } = self;
-        OfferedPlace { place, epoch, resumptions }
+        place.map(|place| OfferedPlace { place, epoch, resumptions })
     }
 }
 
@@ -175,12 +177,12 @@ impl Place {
     }
 }
 
-/// The place that the service offers to a device.
+/// The place that the service offers to a device, or that it offers none, because the device is barred.
 #[derive(Clone, Debug, Encode, Decode)]
 #[cbor(array)]
 pub(crate) struct Offer {
     #[n(0)]
-    pub(crate) place: Place,
+    pub(crate) place: Option<Place>,
     /// The present epoch of the group.
     #[n(1)]
     epoch: u64,
@@ -210,6 +212,8 @@ pub(crate) struct OfferedPlace {
 /// An offer that answers a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offered {
+    /// No place: the device was evicted, and the operator has not readmitted it.
+    Barred,
     /// Somebody else than the service made it.
     Forged,
     Place(OfferedPlace),
@@ -348,13 +352,26 @@ impl JoinRequest {
         service: &Secret,
         shared: Option<&Secret>,
     ) -> Vec<u8> {
-        let content = offered.content();
+        self.answer_with(Some(offered), service, shared)
+    }
+
+    /// Answers that the device is barred. `shared` is the secret that the device proved to know.
+    pub(crate) fn bar(&self, service: &Secret, shared: Option<&Secret>) -> Vec<u8> {
+        self.answer_with(None, service, shared)
+    }
+
+    fn answer_with(
+        &self,
+        offered: Option<OfferedPlace>,
+        service: &Secret,
+        shared: Option<&Secret>,
+    ) -> Vec<u8> {
+        let content = content(offered.as_ref());
         let parts: [&[u8]; 2] = [&self.hash, &content];
-        let OfferedPlace { place, epoch, resumptions } = offered;
         encoded(&Offer {
-            place,
-            epoch,
-            resumptions,
+            place: offered.map(|offered| offered.place),
+            epoch: offered.map_or(0, |offered| offered.epoch),
+            resumptions: offered.and_then(|offered| offered.resumptions),
             hash: self.hash.into(),
             proof: proof(shared, OFFER_PROOF, &parts).into(),
             signature: service.sign(OFFER, &parts).into(),
@@ -404,7 +421,7 @@ impl WaitingRequest {
             return None;
         }
         let offered = offer.offered();
-        let content = offered.content();
+        let content = content(offered.as_ref());
         let parts: [&[u8]; 2] = [&self.hash, &content];
         let is_genuine = match (service, shared) {
             (Some(service), _) => keyring::verifies(service, OFFER, &parts, &offer.signature),
@@ -413,7 +430,11 @@ impl WaitingRequest {
             }
             (None, None) => false,
         };
-        Some(if is_genuine { Offered::Place(offered) } else { Offered::Forged })
+        Some(match offered {
+            _ if !is_genuine => Offered::Forged,
+            Some(offered) => Offered::Place(offered),
+            None => Offered::Barred,
+        })
     }
 
     /// Decrypts a welcome. Returns `None` unless it is valid and answers this request. `service` is
@@ -450,9 +471,14 @@ const SECRET_ID: &[u8] = b"groupkey join secret 1";
 const FOUNDING: &[u8] = b"groupkey join founding 1";
 const REQUEST: &str = "groupkey join request 4";
 const PROOF: &str = "groupkey join proof 2";
-const OFFER: &str = "groupkey join offer 4";
-const OFFER_PROOF: &str = "groupkey join offer proof 4";
+const OFFER: &str = "groupkey join offer 5";
+const OFFER_PROOF: &str = "groupkey join offer proof 5";
 const WELCOME: &str = "groupkey welcome 3";
+
+/// Returns what of an offer is signed. Where no place is offered, that is nothing.
+fn content(offered: Option<&OfferedPlace>) -> Vec<u8> {
+    offered.map(OfferedPlace::content).unwrap_or_default()
+}
 
 /// Proves to know a secret. Returns nothing if there is none.
 fn proof(shared: Option<&Secret>, purpose: &str, parts: &[&[u8]]) -> Vec<u8> {

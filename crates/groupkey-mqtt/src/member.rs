@@ -288,9 +288,13 @@ impl Member {
     /// it is one.
     fn learn_founding(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) -> bool {
         let (service, shared) = (self.service.as_ref(), self.settings.shared.as_ref());
-        let offered = self.catching_up.answer(bytes, service, shared);
-        let Some(Offered::Place(OfferedPlace { place: offered, epoch, .. })) = offered else {
-            return false;
+        let (offered, epoch) = match self.catching_up.answer(bytes, service, shared) {
+            Some(Offered::Place(OfferedPlace { place, epoch, .. })) => (place, epoch),
+            Some(Offered::Barred) => {
+                self.end_membership();
+                return true;
+            }
+            Some(Offered::Forged) | None => return false,
         };
         self.catching_up.end_doubt(now);
         self.follow_founding(&offered, now, rng);
@@ -344,23 +348,21 @@ impl Member {
         };
         let (service, shared) = (self.service.as_ref(), self.settings.shared.as_ref());
         let offered = joining.offered(bytes, service, shared);
-        if offered == Some(Offered::Forged) {
-            self.queue.counters.forged += 1;
-            joining.note(Hint::Unopened);
-            return;
-        }
-        if let Some(Offered::Place(OfferedPlace { place, .. })) = offered {
-            joining.note(Hint::Known);
-            if self.place != Some(place) && joining.follows_offer() {
-                let old = self.place.replace(place);
-                let topic =
-                    |place: join::Place| self.topics.of(Recipient::Member(MemberId(place.number)));
-                let old = old.filter(|old| old.number != place.number);
-                self.queue.outputs.extend(old.map(|old| Output::Unsubscribe(topic(old))));
-                self.queue.outputs.push_back(Output::Subscribe(topic(place)));
-                self.ask(now, rng);
+        match offered {
+            Some(Offered::Barred) => return self.end_membership(),
+            Some(Offered::Forged) => {
+                self.queue.counters.forged += 1;
+                joining.note(Hint::Unopened);
+                return;
             }
-            return;
+            Some(Offered::Place(OfferedPlace { place, .. })) => {
+                joining.note(Hint::Known);
+                if self.place != Some(place) && joining.follows_offer() {
+                    self.ask_for(place, now, rng);
+                }
+                return;
+            }
+            None => {}
         }
         let welcome = joining.open(bytes, service, shared);
         let place = self.place;
@@ -387,6 +389,16 @@ impl Member {
             self.receive(&bytes, now, rng);
         }
         self.compare(now, rng);
+    }
+
+    /// Asks to join at the place that was offered, after it subscribed to that place's topic.
+    fn ask_for(&mut self, place: join::Place, now: u64, rng: &mut ChaCha20Rng) {
+        let old = self.place.replace(place);
+        let topic = |place: join::Place| self.topics.of(Recipient::Member(MemberId(place.number)));
+        let old = old.filter(|old| old.number != place.number);
+        self.queue.outputs.extend(old.map(|old| Output::Unsubscribe(topic(old))));
+        self.queue.outputs.push_back(Output::Subscribe(topic(place)));
+        self.ask(now, rng);
     }
 
     fn enter(
@@ -456,18 +468,23 @@ impl Member {
             MemberState::Inside(participant)
                 if is_ours && farewell.epoch > participant.epoch().0.max(self.admitted_after) =>
             {
-                self.state = MemberState::Out;
-                self.resuming = None;
-                self.catching_up.forget();
-                self.drop_former();
-                self.forget_successor();
-                self.forget_membership();
-                self.queue.report(MemberEvent::Evicted);
+                self.end_membership();
             }
             // The farewell concerns an earlier membership, or a membership that we gave up to join
             // again.
             _ => self.queue.counters.replayed += 1,
         }
+    }
+
+    /// Drops all keys, and asks for nothing any more: the service has said that we are out.
+    fn end_membership(&mut self) {
+        self.state = MemberState::Out;
+        self.resuming = None;
+        self.catching_up.forget();
+        self.drop_former();
+        self.forget_successor();
+        self.forget_membership();
+        self.queue.report(MemberEvent::Evicted);
     }
 
     fn noticed(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {

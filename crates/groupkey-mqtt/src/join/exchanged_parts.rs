@@ -120,18 +120,20 @@ impl RecordedExchange {
     /// Returns how many offers a device takes that the service did not make for this request.
     fn false_offers_taken(&self, place: usize) -> usize {
         let (victim, device) = (&self.asked[place], self.device(place));
-        let genuine = victim.offer.offered();
-        let other = self.asked[(place + 1) % HONEST].offer.offered();
+        let of = |asked: &AskedDevice| asked.offer.offered().expect("it has a place");
+        let (genuine, other) = (of(victim), of(&self.asked[(place + 1) % HONEST]));
         let mut taken = 0;
         for offered in [
-            OfferedPlace { epoch: other.epoch, ..genuine },
-            OfferedPlace { epoch: genuine.epoch + 100, ..genuine },
-            OfferedPlace { place: Place::new(7, &INSTANCE), ..genuine },
-            OfferedPlace { resumptions: Some(0), ..genuine },
-            other,
+            Some(OfferedPlace { epoch: other.epoch, ..genuine }),
+            Some(OfferedPlace { epoch: genuine.epoch + 100, ..genuine }),
+            Some(OfferedPlace { place: Place::new(7, &INSTANCE), ..genuine }),
+            Some(OfferedPlace { resumptions: Some(0), ..genuine }),
+            Some(other),
+            None,
         ] {
-            let OfferedPlace { place, epoch, resumptions } = offered;
-            let content = offered.content();
+            let OfferedPlace { epoch, resumptions, .. } = offered.unwrap_or(genuine);
+            let place = offered.map(|offered| offered.place);
+            let content = content(offered.as_ref());
             let parts: [&[u8]; 2] = [&victim.waiting.hash, &content];
             let own = self.stolen.iter().map(|secret| proof(Some(secret), OFFER_PROOF, &parts));
             let proofs = self.asked.iter().map(|asked| asked.offer.proof.to_vec()).chain(own);

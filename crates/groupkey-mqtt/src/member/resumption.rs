@@ -196,6 +196,10 @@ impl Member {
         let (service, shared) = (self.service.as_ref(), self.settings.shared.as_ref());
         let offered = match resuming.offered(bytes, service, shared) {
             Some(Offered::Place(offered)) => offered,
+            Some(Offered::Barred) => {
+                self.end_membership();
+                return true;
+            }
             Some(Offered::Forged) => {
                 self.queue.counters.forged += 1;
                 return true;

@@ -200,6 +200,10 @@ impl Member {
         let (service, shared) = (self.service.as_ref(), self.settings.shared.as_ref());
         let NextGroup { announcement, asked, place, .. } = &*successor;
         match asked.iter().find_map(|asking| asking.offered(bytes, service, shared)) {
+            Some(Offered::Barred) => {
+                self.end_membership();
+                return true;
+            }
             Some(Offered::Forged) => {
                 self.queue.counters.forged += 1;
                 return true;

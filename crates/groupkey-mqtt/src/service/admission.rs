@@ -170,6 +170,22 @@ impl Admission {
         is_answered
     }
 
+    /// Returns whether a barred device may be told so now, and notes that it is: an evicted device that
+    /// asks in ever new attempts costs the service one check in a while.
+    pub(super) fn may_tell_barred(
+        &mut self,
+        request: &JoinRequest,
+        limit: usize,
+        now: u64,
+    ) -> bool {
+        let last = self.answers.get(&request.body.name);
+        let may = last.is_none_or(|(_, at)| now >= at.saturating_add(ANSWER_AGAIN));
+        if may {
+            self.note_answer(request, limit, now);
+        }
+        may
+    }
+
     /// Keeps a member's welcome, which leaves now.
     pub(super) fn answer(
         &mut self,

@@ -37,6 +37,7 @@ impl Service {
         if record.is_some_and(|(_, record)| record.standing.is_barred()) {
             self.counters.refused += 1;
             self.refuse(&body.name, RefusalReason::Barred, now);
+            self.tell_barred(&request, now);
             return;
         }
         let stamps = [
@@ -132,6 +133,24 @@ impl Service {
             let topic = self.topics.welcome(&request.body.name);
             self.publisher.publish_unstored(topic, offer, false);
         }
+    }
+
+    /// Tells an evicted device that it is barred, so that it need not ask for ever: once it has proved
+    /// that it is the device, and not too often.
+    fn tell_barred(&mut self, request: &JoinRequest, now: u64) {
+        let permission = self.admission.permission(request, &self.policy, &self.roster);
+        let Some(Permission { shared, .. }) = permission else { return };
+        let limit = self.policy.limits.waiting;
+        if !self.admission.may_verify(now) || !self.admission.may_tell_barred(request, limit, now) {
+            return;
+        }
+        let proves = shared.as_ref().is_none_or(|shared| request.proves(shared));
+        if !proves || !request.is_signed() {
+            self.admission.failed();
+            return;
+        }
+        let answer = request.bar(self.group.identity(), shared.as_ref());
+        self.publisher.publish_unstored(self.topics.welcome(&request.body.name), answer, false);
     }
 
     /// Reports a refused device to the operator, unless that happened recently.

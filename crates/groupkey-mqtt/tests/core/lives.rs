@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::MemberSettings;
 use groupkey_mqtt::runtime::Fatal;
 use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::{Input, Runtime};
 
-use crate::virtual_group::{VirtualGroup, name};
+use crate::virtual_group::{VirtualGroup, key, name};
 
 const SCHEMES: [(&str, &[(&str, u32)]); 5] = [
     ("lkh-group", &[]),
@@ -266,6 +267,48 @@ fn a_token_lets_one_device_in_and_from_then_on_its_identity_does() {
     room.arrive_with(room.settings(70));
     room.settle();
     room.assert_group(&[0, 1, 2, 70]);
+}
+
+/// It forgot everything and asks anew. Whoever is not the device learns nothing, and asking in ever new
+/// attempts has the service answer no more often.
+#[test]
+fn an_evicted_device_that_asks_again_learns_that_it_is_barred() {
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    room.evict(2);
+    room.now += 60_000_000_000;
+    let is_told = |room: &VirtualGroup| {
+        room.members[&name(2)].events.iter().any(|event| *event == MemberEvent::Evicted)
+    };
+    room.arrive_with(MemberSettings { shared: Some(key(9)), ..room.settings(2) });
+    room.settle();
+    assert!(!is_told(&room), "it has another key");
+    room.now += 60_000_000_000;
+    let (answered, from) = (welcomes(&room), room.now);
+    for _ in 0..20 {
+        room.arrive(2);
+        room.run_for(1);
+    }
+    let often = (room.now - from) / 10_000_000_000 + 1;
+    assert!((1..=often).contains(&((welcomes(&room) - answered) as u64)), "more than {often}");
+    room.arrive(2);
+    room.run_for(60);
+    assert!(is_told(&room));
+    let answered = welcomes(&room);
+    room.run_for(600);
+    assert_eq!(welcomes(&room), answered, "it asks no more");
+    room.assert_group(&[0, 1]);
+    room.service.readmit(&name(2), room.now).unwrap();
+    room.arrive(2);
+    room.settle();
+    room.assert_group(&[0, 1, 2]);
+}
+
+/// Returns how many answers to requests to join the broker has had from the service.
+fn welcomes(room: &VirtualGroup) -> usize {
+    let answers = room.heard_by_broker();
+    answers.iter().filter(|sent| sent.topic.ends_with(&format!("/welcome/{}", name(2)))).count()
 }
 
 #[test]

@@ -135,6 +135,9 @@ fn who_was_evicted_while_it_was_off_stays_out() {
     room.run_for(120);
     room.assert_group(&[0, 2, 3]);
     assert_eq!(room.epoch(), epoch);
+    // The service tells it so, once, and it has nothing left to resume.
+    assert_eq!(events(&room, 1, |event| *event == MemberEvent::Evicted), 1);
+    assert!(flash[1].copy().0.lock().unwrap().kept.is_none());
     // It hears the farewell, or not: readmitted, it joins as somebody new.
     room.service.readmit(&name(1), room.now).unwrap();
     start_again(&mut room, 1, &flash[1]);
