@@ -27,10 +27,21 @@ pub struct Mistake {
 }
 
 impl InputError {
-    /// Reads the text of a file, without a byte order mark. Refuses a file of more than 64 MiB.
+    /// Reads the text of a file that somebody wrote, without a byte order mark. Refuses a file of more
+    /// than 1 MiB.
     pub fn read(path: &Path) -> Result<String, Self> {
+        Self::read_to(path, 1)
+    }
+
+    /// Reads the text of a file that a program wrote, such as a trace or a log. Refuses a file of more
+    /// than 64 MiB.
+    pub fn read_long(path: &Path) -> Result<String, Self> {
+        Self::read_to(path, 64)
+    }
+
+    fn read_to(path: &Path, limit: u64) -> Result<String, Self> {
         let file = File::open(path).map_err(|error| error.to_string());
-        file.and_then(text).map_err(|problem| Self {
+        file.and_then(|file| text_to(file, limit)).map_err(|problem| Self {
             path: path.to_owned(),
             position: None,
             problem,
@@ -52,12 +63,18 @@ impl InputError {
 ///
 /// # Errors
 ///
-/// Fails if the text is longer than 64 MiB: it may have no end, as that of `/dev/zero`.
+/// Fails if the text is longer than 1 MiB: it may have no end, as that of `/dev/zero`.
 pub fn text(from: impl Read) -> Result<String, String> {
+    text_to(from, 1)
+}
+
+/// Reads a text of at most `limit` MiB.
+fn text_to(from: impl Read, limit: u64) -> Result<String, String> {
+    let longest = limit << 20;
     let mut bytes = Vec::new();
-    from.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > LONGEST {
-        return Err("it is longer than 64 MiB: is it the right file?".to_owned());
+    from.take(longest + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > longest {
+        return Err(format!("it is longer than {limit} MiB: is it the right file?"));
     }
     let mut text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
     if text.starts_with(BYTE_ORDER_MARK) {
@@ -67,9 +84,6 @@ pub fn text(from: impl Read) -> Result<String, String> {
 }
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
-
-/// The longest text that is read, in bytes. A trace of a million events is shorter.
-const LONGEST: u64 = 64 << 20;
 
 impl Mistake {
     /// Makes a mistake at this place.
@@ -98,16 +112,45 @@ impl fmt::Display for InputError {
 
 impl error::Error for InputError {}
 
-/// Returns a message of serde without the names of Rust's types.
+/// Returns a message of serde without the names of Rust's types: `expected a number, not "a"`.
 pub fn in_words(message: &str) -> String {
-    let (whole, number) = ("a whole number", "a number");
-    let names = [("u8", whole), ("u16", whole), ("u32", whole), ("u64", whole), ("usize", whole)];
-    let mut names = names.into_iter().chain([("i64", whole), ("f64", number)]);
-    let told = names.find_map(|(name, words)| {
-        let before = message.strip_suffix(name)?.strip_suffix("expected ")?;
-        Some(format!("{before}expected {words}"))
+    let told = ["invalid type: ", "invalid value: "].into_iter().find_map(|kind| {
+        let (before, mistake) = message.split_once(kind)?;
+        let (found, expected) = mistake.split_once(", expected ")?;
+        // JSON's errors end with their place.
+        let place = expected.find(" at line ").unwrap_or(expected.len());
+        let (expected, place) = expected.split_at(place);
+        Some(format!("{before}expected {}, not {}{place}", wanted(expected), given(found)))
     });
     told.unwrap_or_else(|| message.to_owned())
+}
+
+/// Returns what serde wants in words that need no Rust.
+fn wanted(expected: &str) -> &str {
+    match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" | "i64" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        "a string" | "a borrowed string" => "a text",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        other if other.starts_with("struct ") => "a table",
+        other => other,
+    }
+}
+
+/// Returns what serde found as it stands in the file.
+fn given(found: &str) -> &str {
+    match found {
+        "map" => "a table",
+        "null" => "nothing",
+        "sequence" => "a list",
+        _ => {
+            let kinds = ["string ", "integer ", "floating point ", "boolean ", "character "];
+            let value = kinds.into_iter().find_map(|kind| found.strip_prefix(kind));
+            value.unwrap_or(found).trim_matches('`')
+        }
+    }
 }
 
 /// Returns the line and the column (in characters) of a byte, both from 1.
@@ -128,23 +171,30 @@ mod tests {
         assert_eq!(text(&b"\xef\xbb\xbfone"[..]), Ok("one".to_owned()));
         assert_eq!(text(&b"one\xef\xbb\xbf"[..]), Ok("one\u{feff}".to_owned()));
         assert_eq!(text(empty()), Ok(String::new()));
-        assert_eq!(text(repeat(b'x').take(LONGEST)).map(|text| text.len() as u64), Ok(LONGEST));
-        let endless = text(repeat(0)).expect_err("it has no end");
-        assert!(endless.contains("longer than 64 MiB"), "{endless}");
+        for limit in [1, 2] {
+            let longest = limit << 20;
+            let read = text_to(repeat(b'x').take(longest), limit);
+            assert_eq!(read.map(|text| text.len() as u64), Ok(longest));
+            let endless = text_to(repeat(0), limit).expect_err("it has no end");
+            assert!(endless.contains(&format!("longer than {limit} MiB")), "{endless}");
+        }
         assert!(text(&b"\xff"[..]).is_err());
     }
 
     #[test]
     fn types_are_told_in_words() {
         for (message, told) in [
+            ("invalid type: string \"a\", expected u32", "expected a whole number, not \"a\""),
             (
-                "invalid type: string \"a\", expected u32",
-                "invalid type: string \"a\", expected a whole number",
+                "invalid type: floating point `2.5`, expected u32",
+                "expected a whole number, not 2.5",
             ),
             (
-                "invalid type: string \"a\", expected f64",
-                "invalid type: string \"a\", expected a number",
+                "not a row: invalid type: boolean `true`, expected f64 at line 1 column 7",
+                "not a row: expected a number, not true at line 1 column 7",
             ),
+            ("invalid type: map, expected a sequence", "expected a list, not a table"),
+            ("invalid type: integer `7`, expected struct Board", "expected a table, not 7"),
             ("unknown field `f64`", "unknown field `f64`"),
         ] {
             assert_eq!(in_words(message), told);

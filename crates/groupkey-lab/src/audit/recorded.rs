@@ -49,7 +49,7 @@ pub fn found(
 
 /// Reads findings from a file that `groupkey audit --out` wrote.
 pub fn read(path: &Path) -> Result<Vec<Finding>, InputError> {
-    let (findings, mistake) = parse(&InputError::read(path)?);
+    let (findings, mistake) = parse(&InputError::read_long(path)?);
     match mistake {
         None => Ok(findings),
         Some((line, column, problem)) => Err(InputError {

@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use groupkey_choose::Candidate;
@@ -45,8 +45,14 @@ impl AdaptationFile {
         name.push(".adapt");
         let path = store.with_file_name(name);
         let refuse = |problem: String| DecisionsError { path: path.clone(), problem };
-        let decisions = match fs::read(&path) {
-            Ok(bytes) => {
+        let mut bytes = Vec::new();
+        let read =
+            File::open(&path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes));
+        let decisions = match read {
+            Ok(read) if read as u64 > LONGEST => {
+                return Err(refuse("it is longer than 1 MiB: is it the right file?".to_owned()));
+            }
+            Ok(_) => {
                 let decisions: AdaptationDecisions = serde_json::from_slice(&bytes)
                     .map_err(|error| refuse(format!("it is damaged: {error}")))?;
                 if decisions.format != FORMAT {
@@ -84,8 +90,13 @@ impl std::error::Error for DecisionsError {}
 
 const FORMAT: u32 = 1;
 
+/// The longest file that is read, in bytes: an operator's few decisions are far shorter.
+const LONGEST: u64 = 1 << 20;
+
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -110,7 +110,13 @@ fn check(file: &mut File, digest: Digest) -> Result<(), StoreError> {
     let length = usize::try_from(file.metadata().map_err(failed)?.len()).map_err(failed)?;
     // A vector that grows would leave copies that nobody wipes.
     let mut bytes = Zeroizing::new(Vec::with_capacity(length.saturating_add(1)));
-    file.read_to_end(&mut bytes).map_err(failed)?;
+    let read = file.by_ref().take(length as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
+    // Such a file has no end, as `/dev/zero`, or another process writes it.
+    if read > length {
+        return Err(StoreError::Failed(
+            "the store is no file, or grows while it is read".to_owned(),
+        ));
+    }
     if !bytes.is_empty() {
         guarded(|| {
             let copy = Database::builder().create_with_backend(Scratch::new(bytes));

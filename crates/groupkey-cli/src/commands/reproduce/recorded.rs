@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use groupkey_choose::input::InputError;
 use groupkey_reproduce::expectations::{ClaimEntry, differences, expected};
 
 use crate::failure::Failure;
@@ -34,12 +35,11 @@ impl RecordedArguments {
 }
 
 fn read(path: &Path) -> Result<Vec<ClaimEntry>, Failure> {
-    let refuse = |problem: String| {
-        Failure::input(format!("{}: {problem}", path.display()))
-            .with_help("give the claims.json that groupkey reproduce all writes")
-    };
-    let text = std::fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
-    serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))
+    let help = "give the claims.json that groupkey reproduce all writes";
+    let text = InputError::read(path);
+    let text = text.map_err(|error| Failure::input(error.to_string()).with_help(help))?;
+    serde_json::from_str(&text)
+        .map_err(|error| Failure::input(format!("{}: {error}", path.display())).with_help(help))
 }
 
 impl OutcomeComparison {

@@ -18,7 +18,7 @@ pub struct OperationMark {
 impl OperationMark {
     /// Reads a file of markers.
     pub fn load(path: &Path) -> Result<Vec<Self>, InputError> {
-        Self::parse(&InputError::read(path)?, path)
+        Self::parse(&InputError::read_long(path)?, path)
     }
 
     /// Reads the text of a file of markers: the heading `time_s,label`, then a line for each moment

@@ -20,7 +20,7 @@ pub struct PowerLog {
 impl PowerLog {
     /// Reads a file.
     pub fn load(path: &Path, interval: Option<f64>) -> Result<Self, InputError> {
-        Self::parse(&InputError::read(path)?, path, interval)
+        Self::parse(&InputError::read_long(path)?, path, interval)
     }
 
     /// Reads the text of a file. Its heading is `time_s,watt`, with a third column `marker` if there

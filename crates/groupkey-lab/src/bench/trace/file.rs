@@ -10,7 +10,7 @@ use super::events::{JoinOrLeave, Trace, TraceError, TraceEvent};
 impl Trace {
     /// Reads a file; errors name it, with line and column.
     pub fn load(path: &Path) -> Result<Self, InputError> {
-        Self::parse(&InputError::read(path)?, path)
+        Self::parse(&InputError::read_long(path)?, path)
     }
 
     /// Reads the text of a file; errors name it by `path`.
