@@ -18,7 +18,8 @@ pub(crate) fn run(
     threads: Option<u16>,
     mut on_row: impl FnMut(&NetworkRow) -> io::Result<()>,
 ) -> Result<CampaignOutcome, Failure> {
-    with_options(threads, |options| campaign::run(plans, options, &mut on_row))
+    let runs = plans.iter().map(|plan| plan.runs as usize).sum();
+    with_options(threads, runs, |options| campaign::run(plans, options, &mut on_row))
 }
 
 /// Runs plans of finished rows more often, on `threads` threads, or on all cores.
@@ -27,14 +28,16 @@ pub(crate) fn extend(
     threads: Option<u16>,
     rows: &mut [NetworkRow],
 ) -> Result<CampaignOutcome, Failure> {
-    with_options(threads, |options| campaign::extend(plans, rows, options))
+    with_options(threads, 0, |options| campaign::extend(plans, rows, options))
 }
 
 fn with_options(
     threads: Option<u16>,
+    runs: usize,
     run: impl FnOnce(&CampaignOptions<'_>) -> Result<CampaignOutcome, CampaignError>,
 ) -> Result<CampaignOutcome, Failure> {
     let bar = ProgressBar::new();
+    bar.advance(0, runs);
     let options = CampaignOptions {
         threads: threads.map_or_else(all_cores, usize::from),
         stop: interruption::requested(),

@@ -1,8 +1,12 @@
-//! Ctrl-C: the first asks the running campaign to stop after its current work, the second ends the
-//! process at once.
+//! Ctrl-C: the first asks the command to stop and keep what is whole, the second ends the process at
+//! once. The first is answered within a second.
 
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::output;
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 
@@ -16,6 +20,14 @@ pub(crate) fn requested() -> &'static AtomicBool {
         if REQUESTED.swap(true, Ordering::Relaxed) {
             process::exit(130);
         }
+        // The process is gone by then, unless a piece of work cannot be left in its middle.
+        thread::spawn(|| {
+            thread::sleep(PATIENCE);
+            output::remark("stopping after the present piece of work; Ctrl-C again ends at once");
+        });
     });
     &REQUESTED
 }
+
+/// Work that ends sooner needs no word.
+const PATIENCE: Duration = Duration::from_millis(500);

@@ -1,7 +1,7 @@
 //! A progress bar on standard error: only on a terminal, and only when the work takes a while.
 
-use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use std::{fmt, thread};
 
 use groupkey_lab::campaign::Progress;
 use indicatif::{HumanDuration, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -10,7 +10,6 @@ use indicatif::{HumanDuration, ProgressDrawTarget, ProgressState, ProgressStyle}
 #[derive(Debug)]
 pub(crate) struct ProgressBar {
     bar: indicatif::ProgressBar,
-    started: Instant,
 }
 
 impl ProgressBar {
@@ -25,7 +24,16 @@ impl ProgressBar {
         let style = format!("{{elapsed_precise}} [{{wide_bar}}] {{pos}}/{{len}} {unit}{{left}}");
         let style = ProgressStyle::with_template(&style).expect("the template is well-formed");
         bar.set_style(style.with_key("left", tell_rest));
-        Self { bar, started: Instant::now() }
+        let late = bar.clone();
+        thread::spawn(move || {
+            thread::sleep(PATIENCE);
+            if !late.is_finished() {
+                // The bar stays hidden if standard error is no terminal.
+                late.set_draw_target(ProgressDrawTarget::stderr());
+                late.enable_steady_tick(TICK);
+            }
+        });
+        Self { bar }
     }
 
     /// Updates the bar.
@@ -35,10 +43,6 @@ impl ProgressBar {
 
     /// Moves the bar to `done` of `total`.
     pub(crate) fn advance(&self, done: usize, total: usize) {
-        if self.bar.is_hidden() && self.started.elapsed() > PATIENCE {
-            // The bar stays hidden if standard error is no terminal.
-            self.bar.set_draw_target(ProgressDrawTarget::stderr());
-        }
         self.bar.set_length(total as u64);
         self.bar.set_position(done as u64);
     }
@@ -51,15 +55,40 @@ impl Drop for ProgressBar {
 }
 
 /// Tells how long the rest takes if it goes on as so far. An estimate from the last steps alone
-/// jumps if there are few and long ones.
+/// jumps if there are few and long ones, and so does one from the first steps.
 fn tell_rest(state: &ProgressState, out: &mut dyn fmt::Write) {
     let (done, total) = (state.pos(), state.len().unwrap_or_default());
-    if done > 0 {
-        let rest = state.elapsed().mul_f64(total.saturating_sub(done) as f64 / done as f64);
+    if let Some(rest) = rest(state.elapsed(), done, total) {
         // A terminal that takes nothing shows nothing.
         let _ = write!(out, ", {:#} left", HumanDuration(rest));
     }
 }
 
+/// Returns how long the rest takes if it goes on as so far, unless it is too early to say.
+fn rest(elapsed: Duration, done: u64, total: u64) -> Option<Duration> {
+    let has_begun = done > 0 && done >= total / EARLY;
+    has_begun.then(|| elapsed.mul_f64(total.saturating_sub(done) as f64 / done as f64))
+}
+
+/// Before this part of the work, nothing is said of the rest.
+const EARLY: u64 = 20;
+
 /// Work shorter than this needs no bar.
 const PATIENCE: Duration = Duration::from_millis(700);
+
+/// How often the elapsed time is drawn anew.
+const TICK: Duration = Duration::from_millis(500);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_steps_tell_nothing_of_the_rest() {
+        let minute = Duration::from_secs(60);
+        assert_eq!([rest(minute, 0, 200), rest(minute, 9, 200)], [None, None]);
+        assert_eq!(rest(minute, 10, 200), Some(19 * minute));
+        assert_eq!(rest(minute, 1, 2), Some(minute));
+        assert_eq!(rest(minute, 3, 0), Some(Duration::ZERO), "the total is not known yet");
+    }
+}

@@ -9,6 +9,7 @@ use groupkey_sim::group::{
     Carrier, GroupError, GroupSettings, OperationResult, SimulatedGroup, SimulatedNetwork,
 };
 
+use crate::interruptible_carrier::InterruptibleCarrier;
 use crate::plan::{BATCH, Plan, PlanAction, PlanError};
 use crate::results::{NetworkRow, RowSetting, RunSample};
 
@@ -17,7 +18,7 @@ use crate::results::{NetworkRow, RowSetting, RunSample};
 pub struct CampaignOptions<'a> {
     /// Number of threads; 0 counts as 1.
     pub threads: usize,
-    /// When this becomes true the campaign stops at the next opportunity.
+    /// When this becomes true the campaign stops, also within a run.
     pub stop: &'a AtomicBool,
     /// Called whenever a run is done.
     pub on_progress: &'a (dyn Fn(Progress) + Sync),
@@ -151,7 +152,11 @@ fn run_after(
             scope.spawn(move || {
                 while !options.stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed) {
                     let Some(unit) = work.next() else { break };
-                    let outcome = simulate(&plans[unit.plan], unit.run, threads);
+                    let outcome = simulate(&plans[unit.plan], unit.run, threads, options.stop);
+                    // A run that was stopped is not over.
+                    if outcome.is_err() && options.stop.load(Ordering::Relaxed) {
+                        break;
+                    }
                     // The receiver is gone only after a failure.
                     let _ = sender.send((unit, outcome));
                 }
@@ -325,10 +330,11 @@ fn is_row_of(plan: &Plan, step: usize, row: &NetworkRow) -> bool {
     row.runs >= plan.runs && NetworkRow::from_samples(setting, row.samples.clone()) == *row
 }
 
-fn simulate(plan: &Plan, run: u32, threads: usize) -> RunOutcome {
+fn simulate(plan: &Plan, run: u32, threads: usize, stop: &AtomicBool) -> RunOutcome {
     let mut settings = settings(plan, run)?;
     settings.network.threads = threads;
-    let network = SimulatedNetwork::new(settings.network.clone());
+    let carrier = SimulatedNetwork::new(settings.network.clone());
+    let network = InterruptibleCarrier { carrier, stop };
     run_group(plan, run, SimulatedGroup::on(network, settings))
 }
 

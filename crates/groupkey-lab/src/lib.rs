@@ -14,6 +14,7 @@ pub mod campaign;
 pub mod choose;
 pub mod conditions;
 pub mod device;
+mod interruptible_carrier;
 pub mod plan;
 pub mod registry;
 pub mod report;

@@ -33,6 +33,30 @@ fn rows_come_in_the_order_of_plans_and_operations() {
     assert_eq!(order, expected);
 }
 
+/// Its one run would take an hour. It ends in the middle, and hands nothing over.
+#[test]
+fn a_long_run_is_stopped_in_its_middle() {
+    let mut plan = plans().swap_remove(0);
+    plan.runs = 1;
+    let pair = PlanStep::history(plan.scheme, &[Operation::Add, Operation::Remove]);
+    plan.steps.extend(pair.iter().copied().cycle().take(10_000_000));
+    let stop = AtomicBool::new(false);
+    let options = CampaignOptions { threads: 1, stop: &stop, on_progress: &|_| {} };
+    let mut rows = 0;
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            stop.store(true, Ordering::Relaxed);
+        });
+        campaign::run(&[plan], &options, &mut |_| {
+            rows += 1;
+            Ok(())
+        })
+    });
+    let stopped = CampaignOutcome::Interrupted { done: 0, total: 1 };
+    assert_eq!((outcome.expect("nothing fails"), rows), (stopped, 0));
+}
+
 #[test]
 fn a_row_does_not_depend_on_what_else_is_run() {
     let together = finished(&plans(), 2);
