@@ -40,7 +40,7 @@ Choose and compare:
   choose      which scheme fits a group's requirements, with the evidence
   schemes     the schemes: class, provenance, operations, claims, parameters
   bench       what each role of a scheme computes, keeps and sends
-  net         how long until every member has the new key, in a simulated or real network
+  net         how long until all have the new key, in a simulated or real network
   audit       attack schemes: their claims beside what an adversary gets
   report      a page of results: charts, a section for each scheme, tables
   compare     two results files: what changed, and what may be noise
@@ -50,7 +50,7 @@ Choose and compare:
 Run a live group:
   demo        a broker, a service and members in this process
   serve       the service: it admits members and manages the group's key
-  ctl         the operator's commands to a running service: members, evict, rekey, scheme
+  ctl         an operator's commands to a service: members, evict, rekey, scheme
   member      a member, over an MQTT broker
   ticket      an operator's ticket or eviction in a group without a controller
   mqtt-probe  whether a broker keeps the MQTT rules that group keys depend on
@@ -64,18 +64,18 @@ Options:
 {options}{after-help}",
     after_help = "\
 Examples:
-  groupkey choose --requirements city           which scheme fits a city, with the evidence
-  groupkey schemes                              which schemes there are
+  groupkey choose --requirements city     which scheme fits a city, with the evidence
+  groupkey schemes                        which schemes there are
   groupkey bench --scheme skdc,lkh-group --members 100,1000
   groupkey net --scheme skdc,lkh-group --loss 0,10 --delay 0,100
-  groupkey net --probe --loss 10                one message through the same network
-  groupkey audit --scheme oft                   what it claims, and what breaks it
-  groupkey reproduce network-impact             a published study, with a report to look at
-  groupkey reproduce all --quick                all five, for a first look
-  groupkey demo                                 a live group over MQTT, in one process
+  groupkey net --probe --loss 10          one message through the same network
+  groupkey audit --scheme oft             what it claims, and what breaks it
+  groupkey reproduce network-impact       a published study, with a report
+  groupkey reproduce all --quick          all five, for a first look
+  groupkey demo                           a live group over MQTT, in one process
 
-Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 3 evicted from the
-group, 130 interrupted."
+Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 3 evicted
+from the group, 130 interrupted."
 )]
 pub(crate) struct Cli {
     /// The command to run; without one, this help.

@@ -1,10 +1,13 @@
 //! Aligned tables: text to the left, numbers to the right, two spaces between columns.
 
-use std::{fmt, io};
+use std::fmt;
+use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, ColumnConstraint, presets};
 use groupkey_choose::number::figure;
 use terminal_size::{Width, terminal_size_of};
+
+use crate::paragraph::Paragraph;
 
 /// Rows under headings.
 #[derive(Debug)]
@@ -92,6 +95,18 @@ impl Table {
         gone
     }
 
+    /// Prints the table, without the columns for which the terminal has no room, and names those.
+    /// `elsewhere` says where all columns are.
+    pub(crate) fn print_fitting(mut self, elsewhere: &str, out: &mut dyn Write) -> io::Result<()> {
+        let left_out = self.fit(terminal_width());
+        write!(out, "{self}")?;
+        if !left_out.is_empty() {
+            let text = format!("No room for: {}. {elsewhere} has all.", left_out.join(", "));
+            writeln!(out, "\n{}", Paragraph { indent: 0, text: &text })?;
+        }
+        Ok(())
+    }
+
     fn lines(&self) -> Vec<String> {
         self.table.lines().map(|line| line.trim_end().to_owned()).collect()
     }
@@ -102,6 +117,9 @@ impl fmt::Display for Table {
         self.lines().iter().try_for_each(|line| writeln!(f, "{line}"))
     }
 }
+
+/// Where all columns of a table are that a narrow terminal lacks, if the command has `--json`.
+pub(crate) const WIDER: &str = "A wider terminal, a pipe or --json";
 
 /// Returns the columns of the terminal on standard output. A file or a pipe takes everything.
 pub(crate) fn terminal_width() -> usize {

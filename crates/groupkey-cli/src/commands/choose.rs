@@ -25,7 +25,7 @@ use groupkey_lab::choose::{LaboratoryFiles, commands};
 use crate::failure::Failure;
 use crate::output::BesideFiles;
 use crate::output::remark;
-use crate::paragraph::Paragraph;
+use crate::paragraph::{ListLine, Paragraph};
 use crate::table::{Column, Table, terminal_width};
 use crate::{value_parsers, whole_file};
 
@@ -224,14 +224,19 @@ fn print(answer: &Answer, out: &mut dyn Write) -> Result<(), Failure> {
             Block::Paragraph(text) => writeln!(out, "{}", Paragraph { indent: 0, text })?,
             Block::Lines { title, lines } => {
                 writeln!(out, "{title}")?;
-                lines.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
+                lines
+                    .iter()
+                    .try_for_each(|text| writeln!(out, "{}", ListLine { indent: 2, text }))?;
             }
             Block::Table(shown) => {
                 if !shown.title.is_empty() {
                     writeln!(out, "{}", shown.title)?;
                 }
                 write!(out, "{}", table(shown))?;
-                shown.left_out.iter().try_for_each(|more| writeln!(out, "{more}"))?;
+                shown
+                    .left_out
+                    .iter()
+                    .try_for_each(|text| writeln!(out, "{}", Paragraph { indent: 0, text }))?;
             }
         }
     }

@@ -18,6 +18,7 @@ use tokio::runtime::Runtime as Tokio;
 use self::group::{ChangeTimes, DemoGroup};
 use self::network::{DemoBroker, DemoNetworkArguments};
 use crate::failure::Failure;
+use crate::paragraph::{ListLine, Paragraph};
 use crate::{number, value_parsers};
 
 /// Arguments of `groupkey demo`.
@@ -62,7 +63,7 @@ pub(crate) struct DemoArguments {
     #[arg(long, value_name = "SCHEME", value_parser = value_parsers::scheme_with_controller(), group = "measured")]
     change: Option<&'static Scheme>,
 
-    /// Print a JSON object for each operation, and one for all operations (JSON Lines).
+    /// With --operations or --change: print a JSON object for each, and one for all (JSON Lines).
     #[arg(long, requires = "measured")]
     json: bool,
 
@@ -83,13 +84,13 @@ pub(crate) fn run(arguments: &DemoArguments, out: &mut dyn Write) -> Result<(), 
     let network = DemoBroker::new(network, seed)?;
     let devices = members + operations.map_or(1, |operations| operations.div_ceil(2));
     if !json {
-        writeln!(
-            out,
-            "A broker listens on {}. {} ({}), {devices} devices with keys of their own.\n",
+        let text = format!(
+            "A broker listens on {}. {} ({}), {devices} devices with keys of their own.",
             network.address(),
             scheme.name,
             scheme.provenance.name(),
-        )?;
+        );
+        writeln!(out, "{}\n", Paragraph { indent: 0, text: &text })?;
     }
     let _guard = tokio.enter();
     let present = form.clone();
@@ -131,7 +132,7 @@ async fn story(group: &mut DemoGroup, members: u32, out: &mut dyn Write) -> Resu
 
     group.say(1, "slippery road at kilometre 7").await?;
     let heard = group.heard(0).await?;
-    writeln!(out, "         device-1 to all, encrypted: {heard:?} - device-0 reads it")?;
+    said(out, &format!("device-1 to all, encrypted: {heard:?} - device-0 reads it"))?;
 
     let begin = Instant::now();
     group.arrive(members);
@@ -147,21 +148,26 @@ async fn story(group: &mut DemoGroup, members: u32, out: &mut dyn Write) -> Resu
 
     group.say(members, "turn left at the next crossing").await?;
     let heard = group.heard(0).await?;
-    writeln!(out, "         device-{members} to all, encrypted: {heard:?} - device-0 reads it")?;
+    said(out, &format!("device-{members} to all, encrypted: {heard:?} - device-0 reads it"))?;
     group.assert_secret(&there).await?;
-    writeln!(out, "         device-1 does not have the group's key")?;
+    said(out, "device-1 does not have the group's key")?;
     let counters = group.service_counters().await?;
-    writeln!(
-        out,
-        "\nThe service took {} messages and refused {}. Next: groupkey serve --print-config",
-        counters.taken,
-        counters.refusals()
-    )?;
+    let (taken, refused) = (counters.taken, counters.refusals());
+    let text = format!(
+        "The service took {taken} messages and refused {refused}. Next: groupkey serve --print-config"
+    );
+    writeln!(out, "\n{}", Paragraph { indent: 0, text: &text })?;
     Ok(())
 }
 
 fn line(out: &mut dyn Write, change: ChangeTimes, what: &str) -> Result<(), Failure> {
     let ms = figure(change.everywhere.as_secs_f64() * 1e3);
-    writeln!(out, "epoch {}: {what} ({ms} ms until all have it)", change.epoch)?;
+    let text = format!("epoch {}:  {what} ({ms} ms until all have it)", change.epoch);
+    writeln!(out, "{}", ListLine { indent: 0, text: &text })?;
+    Ok(())
+}
+
+fn said(out: &mut dyn Write, text: &str) -> Result<(), Failure> {
+    writeln!(out, "{}", Paragraph { indent: 10, text })?;
     Ok(())
 }

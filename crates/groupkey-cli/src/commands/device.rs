@@ -17,8 +17,9 @@ use serde_json::{Value, json};
 
 use self::measure_schemes::MeasureSchemesArguments;
 use crate::failure::Failure;
+use crate::paragraph::Paragraph;
 use crate::progress::ProgressBar;
-use crate::table::{Column, Table};
+use crate::table::{Column, Table, WIDER};
 use crate::{interruption, provenance, value_parsers, whole_file};
 
 /// Arguments of `groupkey device`.
@@ -136,15 +137,15 @@ fn list(json: bool, out: &mut dyn Write) -> Result<(), Failure> {
     }
     let mut table = Table::new([
         Column::text("device"),
-        Column::number("idle W"),
-        Column::number("active W"),
+        Column::number("idle W").may_go(1),
+        Column::number("active W").may_go(1),
         Column::number("measured"),
         Column::number("published"),
         Column::number("calibrated"),
         Column::number("counted"),
         Column::number("assumed"),
-        Column::text("suites"),
-        Column::text("description"),
+        Column::text("suites").may_go(3),
+        Column::text("description").may_go(2),
     ]);
     for device in &devices {
         let power = |choose: fn(&groupkey_lab::device::DevicePower) -> &PowerFigure| {
@@ -168,13 +169,11 @@ fn list(json: bool, out: &mut dyn Write) -> Result<(), Failure> {
             device.description.clone(),
         ]);
     }
-    write!(out, "{table}")?;
-    writeln!(
-        out,
-        "\nmeasured, published, calibrated, counted, assumed: how many of the profile's figures are so.\n\
-         Counted are instructions, in an emulator: an assumed clock makes times of them.\n\
-         Each figure with its source: groupkey device show esp32-pbc"
-    )?;
+    table.print_fitting(WIDER, out)?;
+    let text = "measured, published, calibrated, counted, assumed: how many of the profile's figures are \
+                so. Counted are instructions, in an emulator: an assumed clock makes times of them. Each \
+                figure with its source: groupkey device show esp32-pbc";
+    writeln!(out, "\n{}", Paragraph { indent: 0, text })?;
     Ok(())
 }
 
@@ -246,7 +245,7 @@ fn count(target: Target, firmware: &Path, name: Option<&str>) -> Result<DevicePr
 
 fn read_board(printed: &Path, name: Option<&str>) -> Result<DeviceProfile, Failure> {
     let at = printed.display();
-    let text = InputError::read(printed).map_err(|error| Failure::input(error.to_string()))?;
+    let text = InputError::read_long(printed).map_err(|error| Failure::input(error.to_string()))?;
     let mut device = DeviceProfile::printed_by_board(&text)
         .map_err(|error| Failure::input(format!("{at}: {error}")).with_help(error.help()))?;
     device.name = name.map_or(device.name, str::to_owned);

@@ -13,7 +13,8 @@ use groupkey_lab::registry;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::table::{Column, Table};
+use crate::paragraph::{ListLine, Paragraph};
+use crate::table::{Column, Table, WIDER};
 use crate::value_parsers;
 
 /// Arguments of `groupkey schemes`.
@@ -106,16 +107,16 @@ fn print_all(schemes: &[&'static Scheme], out: &mut dyn Write) -> Result<(), Fai
         Column::text("scheme"),
         Column::text("class"),
         Column::text("provenance"),
-        Column::text("operations"),
-        Column::number("members"),
+        Column::text("operations").may_go(4),
+        Column::number("members").may_go(3),
         Column::text("passive"),
         Column::text("audited"),
         Column::text("active"),
         Column::text("audited"),
-        Column::text("published"),
-        Column::text("audited"),
-        Column::text("parameters"),
-        Column::text("name"),
+        Column::text("published").may_go(1),
+        Column::text("audited").may_go(1),
+        Column::text("parameters").may_go(5),
+        Column::text("name").may_go(2),
     ]);
     for scheme in schemes {
         table.row([
@@ -134,16 +135,21 @@ fn print_all(schemes: &[&'static Scheme], out: &mut dyn Write) -> Result<(), Fai
             scheme.name.to_owned(),
         ]);
     }
-    write!(out, "{table}")?;
-    writeln!(
-        out,
-        "\nClaims of the sound profile, against a passive and against an active adversary, and of the published\n\
-         one, against a passive adversary only; each beside what the audit found of them.\n\
-         F forward secrecy, B backward secrecy, C collusion resistance, I independence of keys,\n\
-         O secrecy from outsiders, A agreement;\n\
-         - not claimed, or found to be broken; . could not be tried; ? not audited (groupkey audit).\nWhat a parameter means: groupkey schemes {}. Try one: groupkey net --scheme {}",
-        SCHEMES[2].id, SCHEMES[0].id
-    )?;
+    table.print_fitting(WIDER, out)?;
+    writeln!(out)?;
+    for text in [
+        "Claims of the sound profile, against a passive and against an active adversary, and of the \
+         published one, against a passive adversary only; each beside what the audit found of them.",
+        "F forward secrecy, B backward secrecy, C collusion resistance, I independence of keys, O \
+         secrecy from outsiders, A agreement; - not claimed, or found to be broken; . could not be \
+         tried; ? not audited (groupkey audit).",
+        &format!(
+            "What a parameter means: groupkey schemes {}. Try one: groupkey net --scheme {}",
+            SCHEMES[2].id, SCHEMES[0].id
+        ),
+    ] {
+        writeln!(out, "{}", Paragraph { indent: 0, text })?;
+    }
     Ok(())
 }
 
@@ -151,19 +157,22 @@ fn describe(scheme: &Scheme, out: &mut dyn Write) -> Result<(), Failure> {
     let Scheme { id, name, provenance, source, law, recovery, .. } = scheme;
     let Scheme { parameters, members, .. } = scheme;
     let (least, most) = members;
-    writeln!(out, "{id}: {name}")?;
-    writeln!(out, "  class       {}", scheme.class().name())?;
-    writeln!(out, "  provenance  {}", provenance.name())?;
-    writeln!(out, "  source      {source}")?;
-    writeln!(out, "  operations  {}", operations(scheme).join(", "))?;
-    writeln!(out, "  members     {least} to {most}")?;
-    writeln!(out, "  law         {}", law.meaning())?;
-    writeln!(out, "  recovery    {}", recovery.meaning())?;
-    audited::describe(scheme, out)?;
+    writeln!(out, "{}", ListLine { indent: 0, text: &format!("{id}: {name}") })?;
+    let mut lines = vec![
+        format!("class       {}", scheme.class().name()),
+        format!("provenance  {}", provenance.name()),
+        format!("source      {source}"),
+        format!("operations  {}", operations(scheme).join(", ")),
+        format!("members     {least} to {most}"),
+        format!("law         {}", law.meaning()),
+        format!("recovery    {}", recovery.meaning()),
+    ];
+    lines.extend(audited::lines(scheme));
     for Parameter { name, meaning, sound, published, range: (low, high) } in *parameters {
         let values = format!("{low} to {high}; sound {sound}, published {published}");
-        writeln!(out, "  parameter   {name} ({values}): {meaning}")?;
+        lines.push(format!("parameter   {name} ({values}): {meaning}"));
     }
+    lines.iter().try_for_each(|text| writeln!(out, "{}", ListLine { indent: 2, text }))?;
     Ok(())
 }
 

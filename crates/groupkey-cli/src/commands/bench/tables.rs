@@ -12,7 +12,7 @@ use groupkey_lab::bench::{Activity, BenchPlan, BenchRow, Unit};
 use crate::failure::Failure;
 use crate::output::remark;
 use crate::paragraph::Paragraph;
-use crate::table::{Column, Table, terminal_width};
+use crate::table::{Column, Table, WIDER};
 
 /// Prints a table for each kind of scheme, below what all rows have in common.
 pub(crate) fn print(
@@ -46,9 +46,10 @@ pub(crate) fn print_warnings(rows: &[&BenchRow], json: bool) {
         .collect();
     for (row, warning) in warnings.iter().take(SHOWN) {
         let BenchRow { scheme, operation, role, phase, members, .. } = row;
-        remark(&format!(
+        let text = format!(
             "warning: {scheme}, {role} at {operation} of {members} members, {phase} phase: {warning}"
-        ));
+        );
+        remark(&Paragraph { indent: 0, text: &text }.to_string());
     }
     if warnings.len() > SHOWN {
         let all = if json { "each row has its own" } else { "--json has all" };
@@ -82,13 +83,7 @@ fn print_table(plan: &BenchPlan, rows: &[&BenchRow], out: &mut dyn Write) -> io:
     let talks = rows.iter().any(|row| row.message_bytes.is_some());
     let mut table = Table::new(columns(talks, modelled));
     rows.iter().for_each(|row| table.row(cells(row, talks, modelled)));
-    let left_out = table.fit(terminal_width());
-    write!(out, "{table}")?;
-    if !left_out.is_empty() {
-        let left_out = left_out.join(", ");
-        writeln!(out, "\nNo room for: {left_out}. A wider terminal, a pipe or --json has all.")?;
-    }
-    Ok(())
+    table.print_fitting(WIDER, out)
 }
 
 /// Returns the columns. A narrow terminal drops a column earlier if its `may_go` number is higher.

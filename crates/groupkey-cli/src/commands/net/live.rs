@@ -13,7 +13,7 @@ use crate::commands::net::Keeping;
 use crate::commands::net::rows::{self, Format};
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
-use crate::table::Column;
+use crate::table::{Column, WIDER};
 
 /// Whether to run live, and through which broker.
 #[derive(Args, Debug)]
@@ -92,7 +92,7 @@ pub(super) fn run(
             let late = late.unwrap_or_else(|| ["-", "-"].map(str::to_owned));
             table.row(rows::cells(&row.network).into_iter().chain(late));
         }
-        rows::print_fitting(table, out)?;
+        table.print_fitting(WIDER, out)?;
     }
     refuse_overflow(rows.iter().filter_map(LiveRow::emulation))?;
     match outcome {

@@ -15,7 +15,7 @@ use crate::campaign;
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
 use crate::results_folder::ResultsFiles;
-use crate::table::{Column, Table, figure_if_any, terminal_width};
+use crate::table::{Column, Table, WIDER, figure_if_any};
 
 /// How rows are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub(crate) fn print(
     // If one setting fails, the rows of the others are still worth printing.
     if format == Format::Table && (outcome.is_ok() || !rows.is_empty()) {
         writeln!(out, "{}\n", Paragraph { indent: 0, text: &circumstances(plans) })?;
-        print_fitting(table, out)?;
+        table.print_fitting(WIDER, out)?;
     }
     match outcome? {
         CampaignOutcome::Finished => {}
@@ -180,17 +180,6 @@ pub(super) fn unusual(conditions: &Conditions) -> Vec<String> {
     told.extend(bandwidth_kbit_s.map(|rate| format!("{rate} kbit/s")));
     told.extend(outages.map(|outages| format!("outages of each link {outages}")));
     told
-}
-
-/// Prints a table, without the columns for which the terminal has no room.
-pub(super) fn print_fitting(mut table: Table, out: &mut dyn Write) -> io::Result<()> {
-    let left_out = table.fit(terminal_width());
-    write!(out, "{table}")?;
-    if !left_out.is_empty() {
-        let left_out = left_out.join(", ");
-        writeln!(out, "\nNo room for: {left_out}. A wider terminal, a pipe or --json has all.")?;
-    }
-    Ok(())
 }
 
 /// Names the protection of messages, in one word if it is the same for all schemes.

@@ -1,7 +1,5 @@
 //! What a scheme claims, beside the findings of the full audit. Neither is shown without the other.
 
-use std::io::{self, Write};
-
 use groupkey::catalogue::{Adversary, Profile, Scheme};
 use groupkey_lab::audit::{Claim, Found, recorded};
 use serde_json::{Map, Value};
@@ -29,8 +27,9 @@ pub(super) fn found(scheme: &Scheme, profile: Profile, adversary: Adversary) -> 
     claims(adversary).iter().map(letter).collect()
 }
 
-/// Prints a line for each claim against each adversary.
-pub(super) fn describe(scheme: &Scheme, out: &mut dyn Write) -> io::Result<()> {
+/// Returns a line for each claim against each adversary.
+pub(super) fn lines(scheme: &Scheme) -> Vec<String> {
+    let mut lines = Vec::new();
     for adversary in Adversary::ALL {
         for &(claim, _) in claims(adversary) {
             let told = |profile: Profile| {
@@ -51,10 +50,10 @@ pub(super) fn describe(scheme: &Scheme, out: &mut dyn Write) -> io::Result<()> {
                 Adversary::Passive => "",
                 Adversary::Active => ", actively attacked",
             };
-            writeln!(out, "  claim       {name}{whom}: {sound}; {published}")?;
+            lines.push(format!("claim       {name}{whom}: {sound}; {published}"));
         }
     }
-    Ok(())
+    lines
 }
 
 /// Returns what a scheme claims against an active adversary, in each profile.

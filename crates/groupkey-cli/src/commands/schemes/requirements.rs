@@ -12,8 +12,9 @@ use groupkey_lab::bench::{Phase, Reach, Role};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::paragraph::Paragraph;
 use crate::progress::ProgressBar;
-use crate::table::{Column, Table, figure_if_any};
+use crate::table::{Column, Table, WIDER, figure_if_any};
 
 /// Runs the schemes and prints what they need: of each in full, or of all in a table.
 pub(super) fn run(
@@ -50,7 +51,7 @@ fn print_all(found: &[SchemeRequirements], out: &mut dyn Write) -> Result<(), Fa
         Column::text("create"),
         Column::text("add"),
         Column::text("remove"),
-        Column::text("others"),
+        Column::text("others").may_go(1),
         Column::text("join"),
         Column::text("leave"),
         Column::text("size"),
@@ -77,18 +78,18 @@ fn print_all(found: &[SchemeRequirements], out: &mut dyn Write) -> Result<(), Fa
             figure_if_any(requirements.member_bytes_per_member),
         ]);
     }
-    write!(out, "{table}")?;
-    writeln!(
-        out,
-        "\nFrom a run of every operation in a group of {MEMBERS}: {} profile, {} suite. enrol is over \
-         confidential channels,\nonce for each member; all else over open ones. u unicast, m multicast to a \
-         subset, b broadcast. join, leave: whether\nthe key changes at once. size: limited if what a member \
-         holds grows in proportion to the group, by this many bytes a\nmember. Who sends to whom: groupkey \
-         schemes --requirements {}",
+    table.print_fitting(WIDER, out)?;
+    let text = format!(
+        "From a run of every operation in a group of {MEMBERS}: {} profile, {} suite. enrol is over \
+         confidential channels, once for each member; all else over open ones. u unicast, m multicast \
+         to a subset, b broadcast. join, leave: whether the key changes at once. size: limited if what \
+         a member holds grows in proportion to the group, by this many bytes a member. Who sends to \
+         whom: groupkey schemes --requirements {}",
         found[0].profile.name(),
         found[0].suite.name(),
         found[0].scheme
-    )?;
+    );
+    writeln!(out, "\n{}", Paragraph { indent: 0, text: &text })?;
     Ok(())
 }
 
