@@ -16,6 +16,7 @@ pub mod fractions;
 mod history;
 mod inspection;
 mod interception;
+mod journal;
 mod operations;
 mod parties;
 mod report;
@@ -27,6 +28,7 @@ mod transit;
 
 pub use self::forger::Forger;
 pub use self::history::Move;
+pub use self::journal::{Journal, JournalEntry};
 pub use self::report::{OperationReport, RigError, SentMessage};
 pub use self::state::{Rig, SUITES, Settings};
 pub use self::trace::{OperationTrace, TracedMessage, TracedOperation, ValueId};

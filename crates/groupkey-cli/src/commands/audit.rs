@@ -1,13 +1,15 @@
 //! `groupkey audit`: the claims of schemes, beside the findings of attacks on them.
 
+mod printing;
+mod replay;
+
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use groupkey::catalogue::{Adversary, Profile};
+use groupkey::catalogue::Profile;
 use groupkey_lab::audit::{
-    self, Audit, AuditOptions, AuditedScheme, Claim, Finding, Found, SearchDepth, SearchMethod,
-    recorded,
+    self, Audit, AuditOptions, AuditedScheme, Finding, Found, ReplaySubject, SearchDepth, recorded,
 };
 use groupkey_lab::{registry, results};
 
@@ -16,7 +18,6 @@ use crate::commands::scheme_arguments::SelectionArguments;
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
 use crate::progress::ProgressBar;
-use crate::table::{Column, Table};
 use crate::{interruption, value_parsers, whole_file};
 
 /// Arguments of `groupkey audit`.
@@ -27,13 +28,15 @@ Examples:
   groupkey audit --scheme oft
   groupkey audit --scheme lkh-group,skdc --profile sound --depth 4
   groupkey audit --class hybrid --quick --json
+  groupkey audit --scheme nishat --replay nishat-evicted
+  groupkey audit --scheme oft --profile published --replay collusion-resistance
   groupkey audit --out before.jsonl
   groupkey audit --against before.jsonl
 
 Each claim is tested against a passive adversary, by everything that it can derive, and against an
 active one, by scripted attacks. Each attack also has a row of its own.
 
-What was found: broken, with the shortest history and how the adversary gets to the key; holds,
+The first lines say of each scheme which of its claims hold. What was found: broken, with the shortest history and how the adversary gets to the key; holds,
 where nothing was found in all that was tried, which is no proof; not-applicable, where no history
 of the scheme could break it; left-out, where --quick did not take the time. docs/audit.md
 describes the adversary and what it cannot find, docs/attacks.md the attacks.
@@ -82,6 +85,17 @@ pub(crate) struct AuditArguments {
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
 
+    /// Tell one attack, or how one claim is broken, message by message: bytes, what the adversary
+    /// does, who comes to which key, and a verdict. Needs one scheme.
+    #[arg(
+        long,
+        value_name = "ATTACK|CLAIM",
+        hide_possible_values = true,
+        conflicts_with_all = ["out", "against"],
+        value_parser = value_parsers::replayed(),
+    )]
+    replay: Option<ReplaySubject>,
+
     /// Threads to run on; the findings do not depend on their number [default: as many as
     /// there are cores].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -107,6 +121,11 @@ pub(crate) fn run(arguments: &AuditArguments, out: &mut dyn Write) -> Result<(),
         stop: interruption::requested(),
         on_progress: &|progress| bar.update(progress),
     };
+    if let Some(told) = arguments.replay {
+        one_scheme(&subjects)?;
+        let findings = replay::run(&subjects, told, &options, arguments.json, out)?;
+        return check(&findings);
+    }
     let audited = audit::audit(&subjects, &options);
     drop(bar);
     let audited = audited.ok_or_else(|| Failure::interrupted("nothing is printed"))?;
@@ -119,18 +138,33 @@ pub(crate) fn run(arguments: &AuditArguments, out: &mut dyn Write) -> Result<(),
         }
     } else {
         print_histories(&subjects, &audited, depth, &with(arguments), out)?;
-        print(&audited, out)?;
+        printing::print(&audited, out)?;
     }
-    let unsound: Vec<_> = audited.findings.iter().filter(|f| is_unsound(f)).collect();
-    if let Some(first) = unsound.first() {
-        return Err(Failure::running(format!(
+    check(&audited.findings)?;
+    known.map_or(Ok(()), |known| compare(&audited.findings, &known))
+}
+
+/// Fails unless all subjects are of one scheme: more would be pages.
+fn one_scheme(subjects: &[AuditedScheme]) -> Result<(), Failure> {
+    let mut ids: Vec<_> = subjects.iter().map(|subject| subject.scheme().id).collect();
+    ids.dedup();
+    match ids[..] {
+        [_] => Ok(()),
+        _ => Err(Failure::input("--replay tells of one scheme").with_help("add --scheme ID")),
+    }
+}
+
+/// Fails if a claim of a sound profile is broken.
+fn check(findings: &[Finding]) -> Result<(), Failure> {
+    let unsound: Vec<_> = findings.iter().filter(|finding| is_unsound(finding)).collect();
+    unsound.first().map_or(Ok(()), |first| {
+        Err(Failure::running(format!(
             "{} claims of sound profiles are broken, the first is {} of {}",
             unsound.len(),
             first.claim,
             first.scheme
-        )));
-    }
-    known.map_or(Ok(()), |known| compare(&audited.findings, &known))
+        )))
+    })
 }
 
 fn write(path: &Path, findings: &[Finding]) -> Result<(), Failure> {
@@ -260,112 +294,4 @@ impl SearchReach {
             self.ran
         )
     }
-}
-
-fn print(audited: &Audit, out: &mut dyn Write) -> Result<(), Failure> {
-    let attacks = audited.findings.iter().filter(|finding| finding.claim_is_attack());
-    let (left_out, tried): (Vec<_>, Vec<_>) =
-        attacks.partition(|finding| finding.found == Found::LeftOut);
-    write!(out, "Scripted attacks: {}", tried.len())?;
-    if !left_out.is_empty() {
-        write!(
-            out,
-            "; {} slow ones were left out, without --quick they are tried",
-            left_out.len()
-        )?;
-    }
-    writeln!(out, ".\n")?;
-    let mut table = Table::new([
-        Column::text("scheme"),
-        Column::text("profile"),
-        Column::text("claim"),
-        Column::text("passive"),
-        Column::text("found"),
-        Column::text("active"),
-        Column::text("found"),
-        Column::text("provenance"),
-        Column::text("why not claimed"),
-    ]);
-    for [passive, active] in side_by_side(&audited.findings) {
-        let Some(finding) = passive.or(active) else { continue };
-        let told = |finding: Option<&Finding>| match finding {
-            Some(Finding { claimed, found, .. }) => {
-                let claimed = claimed.map_or("-", |claimed| if claimed { "yes" } else { "no" });
-                [claimed.to_owned(), found.name().to_owned()]
-            }
-            None => ["", ""].map(str::to_owned),
-        };
-        let ([passive, by_listening], [active, by_speaking]) = (told(passive), told(active));
-        let why_not = match (finding.condition, &finding.inherent) {
-            (Some(condition), _) => condition.name(),
-            (None, Some(_)) => "inherent",
-            (None, None) => "",
-        };
-        table.row([
-            finding.scheme.clone(),
-            finding.profile.clone(),
-            finding.claim.clone(),
-            passive,
-            by_listening,
-            active,
-            by_speaking,
-            finding.provenance.clone(),
-            why_not.to_owned(),
-        ]);
-    }
-    write!(out, "{table}")?;
-    for finding in audited.findings.iter().filter(|finding| is_worth_telling(finding)) {
-        let Finding { scheme, profile, claim, history, derivation, .. } = finding;
-        let whom = match (finding.claim_is_attack(), finding.adversary) {
-            (false, Adversary::Active) => " against an active adversary",
-            _ => "",
-        };
-        if finding.method == SearchMethod::Script && !finding.claim_is_attack() {
-            let attack = finding.attack.as_deref().unwrap_or_default();
-            writeln!(
-                out,
-                "\n{scheme}, {profile} profile: {claim} is broken{whom} by {attack}, see below"
-            )?;
-            continue;
-        }
-        writeln!(out, "\n{scheme}, {profile} profile: {claim} is broken")?;
-        history.iter().try_for_each(|event| writeln!(out, "  event {event}"))?;
-        derivation.iter().try_for_each(|step| writeln!(out, "    {step}"))?;
-    }
-    Ok(())
-}
-
-/// Returns the findings about each claim and each attack side by side: against a passive adversary,
-/// and against an active one.
-fn side_by_side(findings: &[Finding]) -> Vec<[Option<&Finding>; 2]> {
-    let mut rows: Vec<[Option<&Finding>; 2]> = Vec::new();
-    for finding in findings {
-        let is_same = |other: &&Finding| {
-            (&other.scheme, &other.profile, &other.claim)
-                == (&finding.scheme, &finding.profile, &finding.claim)
-        };
-        let place = finding.adversary as usize;
-        // Only the rows of the same subject can be the same, and they are the last ones.
-        let of_subject = rows.iter_mut().rev().take_while(|row| {
-            let other = row.iter().flatten().next();
-            other.is_some_and(|o| (&o.scheme, &o.profile) == (&finding.scheme, &finding.profile))
-        });
-        let row = of_subject.into_iter().find(|row| row.iter().flatten().any(&is_same));
-        match row {
-            Some(row) => row[place] = Some(finding),
-            None => {
-                let mut row = [None; 2];
-                row[place] = Some(finding);
-                rows.push(row);
-            }
-        }
-    }
-    rows
-}
-
-/// Returns whether a finding is worth printing. A controller knows the key it hands out; that
-/// needs no proof.
-fn is_worth_telling(finding: &Finding) -> bool {
-    let trusted = [Claim::ControllerSecrecy, Claim::SubgroupSecrecy].map(Claim::name);
-    finding.found == Found::Broken && !trusted.contains(&&*finding.claim)
 }

@@ -1,12 +1,12 @@
 //! Shortens a history that breaks a claim, as long as the claim stays broken.
 
-use groupkey_testkit::rig::OperationTrace;
+use groupkey_testkit::rig::{Journal, OperationTrace};
 
 use super::audited_scheme::AuditedScheme;
 use super::claims::{Claim, ClaimSet};
 use super::derivation::derivation;
 use super::examination::{Break, Examination};
-use super::history::{GroupEvent, History};
+use super::history::{ExecutedHistory, GroupEvent, History};
 use super::knowledge::KnowledgeReader;
 use super::rules::DerivationRules;
 
@@ -24,26 +24,54 @@ pub(super) fn minimise(
     claim: Claim,
     seed: u64,
 ) -> BrokenHistory {
-    let mut smallest = history.clone();
-    let is_broken = |candidate: &History| attack(subject, candidate, claim, seed, |_, _, _, _| ());
-    while let Some(candidate) =
-        smaller(&smallest).into_iter().find(|candidate| is_broken(candidate).is_some())
-    {
-        smallest = candidate;
-    }
-    let derivation = attack(subject, &smallest, claim, seed, derivation).unwrap_or_default();
-    BrokenHistory { history: smallest, derivation }
+    let history = smallest(subject, history, claim, seed);
+    let run = history.run(subject, seed);
+    let explain = |e: &Examination<'_>, r: &DerivationRules, t: &OperationTrace, b: &Break| {
+        derivation(e, r, t, b, false)
+    };
+    let derivation = run.and_then(|run| attack(subject, run, claim, explain)).unwrap_or_default();
+    BrokenHistory { history, derivation }
 }
 
-/// Runs a history. If the claim is broken, returns how.
-fn attack<T>(
+/// Does the same with a journal of the run, and with each value in the derivation.
+pub(super) fn retell(
     subject: &AuditedScheme,
     history: &History,
     claim: Claim,
     seed: u64,
+    journal: Journal,
+) -> BrokenHistory {
+    let history = smallest(subject, history, claim, seed);
+    let run = history.run_recorded(subject, seed, Some(journal));
+    let explain = |e: &Examination<'_>, r: &DerivationRules, t: &OperationTrace, b: &Break| {
+        derivation(e, r, t, b, true)
+    };
+    let derivation = run.and_then(|run| attack(subject, run, claim, explain)).unwrap_or_default();
+    BrokenHistory { history, derivation }
+}
+
+/// Returns whether a run of this history breaks the claim.
+pub(super) fn breaks(subject: &AuditedScheme, history: &History, claim: Claim, seed: u64) -> bool {
+    let run = history.run(subject, seed);
+    run.and_then(|run| attack(subject, run, claim, |_, _, _, _| ())).is_some()
+}
+
+fn smallest(subject: &AuditedScheme, history: &History, claim: Claim, seed: u64) -> History {
+    let mut smallest = history.clone();
+    let is_broken = |candidate: &History| breaks(subject, candidate, claim, seed);
+    while let Some(candidate) = smaller(&smallest).into_iter().find(is_broken) {
+        smallest = candidate;
+    }
+    smallest
+}
+
+/// If a run breaks the claim, returns how.
+fn attack<T>(
+    subject: &AuditedScheme,
+    mut run: ExecutedHistory,
+    claim: Claim,
     explain: impl FnOnce(&Examination<'_>, &DerivationRules, &OperationTrace, &Break) -> T,
 ) -> Option<T> {
-    let mut run = history.run(subject, seed)?;
     let trace = std::mem::take(run.rig.trace()?);
     let reader = KnowledgeReader::new(&trace);
     let rules = DerivationRules::of(&reader);

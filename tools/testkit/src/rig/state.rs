@@ -14,6 +14,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 use crate::credentials::Credentials;
+use crate::rig::journal::Journal;
 use crate::rig::parties::{RigParties, RigParty, RigPresence};
 use crate::rig::report::{OperationReport, SentMessage};
 use crate::rig::trace::OperationTrace;
@@ -63,6 +64,7 @@ pub struct Rig {
     /// The adversary on the wire, if there is one.
     pub(super) adversary: Option<MessageFilter>,
     pub(super) trace: Option<Box<OperationTrace>>,
+    pub(super) journal: Option<Journal>,
     /// Whether controllers are restored from their saved state after every step.
     pub(super) restarts: bool,
 }
@@ -120,6 +122,7 @@ impl Rig {
             deployment: Vec::new(),
             adversary: None,
             trace: None,
+            journal: None,
             restarts: false,
         }
     }

@@ -1,7 +1,10 @@
 //! An attack, and the finding about a scheme that it is tried on.
 
+use std::cell::RefCell;
+use std::ops::Deref;
+
 use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
-use groupkey_testkit::rig::RigError;
+use groupkey_testkit::rig::{Journal, RigError};
 
 use crate::audit::audited_scheme::AuditedScheme;
 use crate::audit::claims::Claim;
@@ -28,7 +31,14 @@ pub struct Attack {
     pub condition: Option<AttackCondition>,
     /// Why no scheme withstands it by itself, if none can: then it breaks no claim.
     pub inherent: Option<&'static str>,
-    pub(super) run: fn(&Configuration, u64) -> Result<AttackOutcome, RigError>,
+    pub(super) run: fn(&AttackTarget<'_>, u64) -> Result<AttackOutcome, RigError>,
+}
+
+/// The scheme that an attack is tried on, and the journals of the groups in which it is tried.
+pub(super) struct AttackTarget<'a> {
+    configuration: &'a Configuration,
+    /// One journal for each group, in order. None if nobody will read them.
+    journals: Option<RefCell<Vec<Journal>>>,
 }
 
 /// The result of an attack.
@@ -43,9 +53,25 @@ pub(super) enum AttackOutcome {
 impl Attack {
     /// Tries the attack on a scheme. An attack that cannot even be begun is `not-applicable`.
     pub fn run(&self, configuration: &Configuration, seed: u64) -> Finding {
-        let (scheme, profile) = (configuration.scheme(), configuration.profile());
+        self.run_on(&AttackTarget::of(configuration), seed)
+    }
+
+    /// Does the same, and returns the journals of the groups in which it was tried.
+    pub(in crate::audit) fn run_recorded(
+        &self,
+        configuration: &Configuration,
+        seed: u64,
+    ) -> (Finding, Vec<Journal>) {
+        let journals = Some(RefCell::default());
+        let target = AttackTarget { configuration, journals };
+        let finding = self.run_on(&target, seed);
+        (finding, target.journals.map(RefCell::into_inner).unwrap_or_default())
+    }
+
+    fn run_on(&self, target: &AttackTarget<'_>, seed: u64) -> Finding {
+        let (scheme, profile) = (target.scheme(), target.profile());
         let applies = (self.applies_to)(scheme, profile);
-        let outcome = applies.then(|| (self.run)(configuration, seed));
+        let outcome = applies.then(|| (self.run)(target, seed));
         let (found, history, derivation) = match outcome {
             Some(Ok(AttackOutcome::Broken { history, steps })) => (Found::Broken, history, steps),
             Some(Ok(AttackOutcome::Holds)) => (Found::Holds, Vec::new(), Vec::new()),
@@ -92,6 +118,27 @@ impl Attack {
     /// Whether the attack takes seconds on this subject: it makes parties compute pairings.
     pub(super) fn is_slow(&self, subject: &AuditedScheme) -> bool {
         subject.is_slow() && self.adversary == Adversary::Active
+    }
+}
+
+impl<'a> AttackTarget<'a> {
+    pub(super) const fn of(configuration: &'a Configuration) -> Self {
+        Self { configuration, journals: None }
+    }
+
+    /// Returns the journal of another group, if somebody will read it.
+    pub(super) fn journal(&self) -> Option<Journal> {
+        let journal = Journal::default();
+        self.journals.as_ref()?.borrow_mut().push(journal.clone());
+        Some(journal)
+    }
+}
+
+impl Deref for AttackTarget<'_> {
+    type Target = Configuration;
+
+    fn deref(&self) -> &Configuration {
+        self.configuration
     }
 }
 

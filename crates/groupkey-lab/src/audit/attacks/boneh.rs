@@ -4,13 +4,13 @@
 //! element at the next hole was public before. The element at the last hole is public afterwards. A
 //! thin client needs nothing but its elements to decrypt.
 
-use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
+use groupkey::catalogue::{Adversary, Profile, Scheme};
 use groupkey::crypto::pairing::{G1, G2};
 use groupkey::{Key, Recipient, Suite};
 use groupkey_testkit::rig::boneh::Listener;
 use groupkey_testkit::rig::{Forger, Guard, OperationReport, Rig, RigError};
 
-use super::attack::{Attack, AttackOutcome, OWN_ANALYSIS};
+use super::attack::{Attack, AttackOutcome, AttackTarget, OWN_ANALYSIS};
 use super::fixture::{self, ScriptEvent};
 use crate::audit::claims::Claim;
 
@@ -68,7 +68,10 @@ fn applies_to(scheme: &Scheme, _: Profile) -> bool {
     ["boneh-fat", "boneh-thin"].contains(&scheme.id)
 }
 
-fn listen_to_a_join(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+fn listen_to_a_join(
+    configuration: &AttackTarget<'_>,
+    seed: u64,
+) -> Result<AttackOutcome, RigError> {
     let mut heard = OverheardValues::new(configuration, seed);
     let created = heard.play(ScriptEvent::Create(6))?;
     let mut elements = heard.elements(&created);
@@ -83,7 +86,10 @@ fn listen_to_a_join(configuration: &Configuration, seed: u64) -> Result<AttackOu
     }))
 }
 
-fn join_and_look_back(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+fn join_and_look_back(
+    configuration: &AttackTarget<'_>,
+    seed: u64,
+) -> Result<AttackOutcome, RigError> {
     let mut heard = OverheardValues::new(configuration, seed);
     let created = heard.play(ScriptEvent::Create(6))?;
     let before = heard.key(0);
@@ -97,7 +103,10 @@ fn join_and_look_back(configuration: &Configuration, seed: u64) -> Result<Attack
     }))
 }
 
-fn overhear_a_client(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+fn overhear_a_client(
+    configuration: &AttackTarget<'_>,
+    seed: u64,
+) -> Result<AttackOutcome, RigError> {
     let mut heard = OverheardValues::new(configuration, seed);
     let created = heard.play(ScriptEvent::Create(3))?;
     let to_client = Recipient::from(fixture::party(1));
@@ -124,7 +133,7 @@ fn overhear_a_client(configuration: &Configuration, seed: u64) -> Result<AttackO
 }
 
 impl OverheardValues {
-    fn new(configuration: &Configuration, seed: u64) -> Self {
+    fn new(configuration: &AttackTarget<'_>, seed: u64) -> Self {
         let rig = fixture::rig(configuration, Guard::Mac, Suite::Standard, seed);
         let listener = Listener::new(rig.setting(), configuration.scheme().id == "boneh-fat");
         Self { forger: rig.forger(), rig, listener, history: Vec::new() }

@@ -4,10 +4,10 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use groupkey::Suite;
-use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
+use groupkey::catalogue::{Adversary, Profile, Scheme};
 use groupkey_testkit::rig::{Fate, RigError};
 
-use super::attack::{Attack, AttackOutcome};
+use super::attack::{Attack, AttackOutcome, AttackTarget};
 use super::fixture::{self, ScriptEvent, byte_strings};
 use crate::audit::claims::Claim;
 
@@ -61,7 +61,11 @@ fn applies_to(scheme: &Scheme, _: Profile) -> bool {
     by_exponents || scheme.computes_pairings()
 }
 
-fn feed(configuration: &Configuration, seed: u64, evil: Evil) -> Result<AttackOutcome, RigError> {
+fn feed(
+    configuration: &AttackTarget<'_>,
+    seed: u64,
+    evil: Evil,
+) -> Result<AttackOutcome, RigError> {
     // A controller treats all members alike.
     let victims = if configuration.scheme().has_controller() { 1 } else { 4 };
     // First the same element everywhere, then two elements in turn, in case equal ones are refused.
@@ -106,7 +110,7 @@ fn feed(configuration: &Configuration, seed: u64, evil: Evil) -> Result<AttackOu
 
 /// Returns the key of a member that gets only such elements, if it takes them.
 fn key_of_fed(
-    configuration: &Configuration,
+    configuration: &AttackTarget<'_>,
     seed: u64,
     victim: u32,
     evil: Evil,

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use groupkey::PartyId;
-use groupkey::catalogue::{Adversary, Configuration};
+use groupkey::catalogue::Adversary;
 use groupkey_testkit::rig::{Fate, RigError};
 
-use super::attack::{Attack, AttackOutcome};
+use super::attack::{Attack, AttackOutcome, AttackTarget};
 use super::fixture::{self, ChosenEvent, Notebook, ScriptEvent};
 use crate::audit::claims::Claim;
 
@@ -28,7 +28,7 @@ pub(super) const ATTACK: Attack = Attack {
 
 /// Runs two lives of a group in which the dishonest member draws different values. Some of the other
 /// members see one of the two lives, the rest the other one.
-fn run(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+fn run(configuration: &AttackTarget<'_>, seed: u64) -> Result<AttackOutcome, RigError> {
     for (event, liar) in ChosenEvent::all(configuration.scheme()) {
         let honest = ChosenEvent::new(configuration, (event, liar), seed, 1)?.honest();
         // If the event cannot go on, all members notice.
@@ -59,7 +59,7 @@ fn parts(honest: &[u32]) -> Vec<Vec<u32>> {
 }
 
 fn is_split(
-    configuration: &Configuration,
+    configuration: &AttackTarget<'_>,
     choice: (ScriptEvent, u32),
     deceived: &[u32],
     seed: u64,

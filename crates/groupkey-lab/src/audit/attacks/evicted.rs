@@ -1,11 +1,11 @@
 //! An evicted member that speaks. It has its long-term key still, and so do the others have its
 //! public one.
 
-use groupkey::catalogue::{Adversary, Configuration};
+use groupkey::catalogue::Adversary;
 use groupkey::{Command, MemberId, Operation};
 use groupkey_testkit::rig::{Fate, Rig, RigError};
 
-use super::attack::{Attack, AttackOutcome, OWN_ANALYSIS};
+use super::attack::{Attack, AttackOutcome, AttackTarget, OWN_ANALYSIS};
 use super::fixture::{self, ScriptEvent};
 use crate::audit::claims::Claim;
 use crate::audit::finding::AttackCondition;
@@ -39,12 +39,12 @@ pub(super) const WELCOMES: Attack = Attack {
     ..ANSWERS
 };
 
-fn rig(configuration: &Configuration, seed: u64) -> Rig {
+fn rig(configuration: &AttackTarget<'_>, seed: u64) -> Rig {
     let suite = configuration.profile().default_suite();
     fixture::rig(configuration, fixture::guard(configuration), suite, seed)
 }
 
-fn on_any_sleeper(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+fn on_any_sleeper(configuration: &AttackTarget<'_>, seed: u64) -> Result<AttackOutcome, RigError> {
     let mut untried = None;
     for sleeper in 0..4 {
         for evicted in (0..4).filter(|&evicted| evicted != sleeper) {
@@ -60,7 +60,7 @@ fn on_any_sleeper(configuration: &Configuration, seed: u64) -> Result<AttackOutc
 
 /// The evicted member goes on in a group of its own with the sleeper, by honest code, and answers it.
 fn answer(
-    configuration: &Configuration,
+    configuration: &AttackTarget<'_>,
     seed: u64,
     sleeper: u32,
     evicted: u32,
@@ -117,7 +117,7 @@ fn apart_of(rest: &[u32]) -> groupkey::PartyId {
     fixture::party(rest[0])
 }
 
-fn welcome(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+fn welcome(configuration: &AttackTarget<'_>, seed: u64) -> Result<AttackOutcome, RigError> {
     const NEWCOMER: u32 = 5;
     for evicted in 0..3 {
         let mut rig = rig(configuration, seed);

@@ -13,6 +13,8 @@ use groupkey_testkit::rig::{
     Fate, Forger, Guard, OperationReport, Rig, RigError, Settings, Transit,
 };
 
+use super::attack::AttackTarget;
+
 /// An event in the life of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScriptEvent {
@@ -45,10 +47,10 @@ pub(super) struct Notebook(Rc<RefCell<Vec<InterceptedMessage>>>);
 
 /// Returns a group to try an attack on. Parameters that only make the group large are small: two
 /// subgroups, a capacity of 64, short chains.
-pub(super) fn rig(configuration: &Configuration, guard: Guard, suite: Suite, seed: u64) -> Rig {
+pub(super) fn rig(configuration: &AttackTarget<'_>, guard: Guard, suite: Suite, seed: u64) -> Rig {
     const SMALL: [(&str, u32); 4] =
         [("capacity", 64), ("depth", 4), ("sessions", 64), ("subgroups", 2)];
-    let mut small = configuration.clone();
+    let mut small = Configuration::clone(configuration);
     for (name, value) in SMALL {
         // Not every scheme has this parameter, or takes a value as small.
         let _ = small.set(name, value);
@@ -65,7 +67,9 @@ pub(super) fn rig(configuration: &Configuration, guard: Guard, suite: Suite, see
         latency: 0,
         hostile: false,
     };
-    Rig::new(configuration.scheme(), settings)
+    let mut rig = Rig::new(configuration.scheme(), settings);
+    configuration.journal().into_iter().for_each(|journal| rig.record(journal));
+    rig
 }
 
 /// Returns how the scheme's messages are protected by default.
@@ -225,7 +229,7 @@ impl ChosenEvent {
     /// Returns a group before the event. The chooser's choices follow from `choice`, all others
     /// from `seed`.
     pub(super) fn new(
-        configuration: &Configuration,
+        configuration: &AttackTarget<'_>,
         (event, chooser): (ScriptEvent, u32),
         seed: u64,
         choice: u64,

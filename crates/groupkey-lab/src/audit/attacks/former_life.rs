@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use groupkey::catalogue::{Adversary, Configuration, Law};
+use groupkey::catalogue::{Adversary, Law};
 use groupkey::{Operation, PartyId};
 use groupkey_testkit::rig::{Fate, Rig, RigError};
 
-use super::attack::{Attack, AttackOutcome, OWN_ANALYSIS};
+use super::attack::{Attack, AttackOutcome, AttackTarget, OWN_ANALYSIS};
 use super::fixture::{self, InterceptedMessage, Notebook, ScriptEvent};
 use crate::audit::claims::Claim;
 
@@ -27,7 +27,7 @@ pub(super) const ATTACK: Attack = Attack {
 };
 
 /// The earlier group lives through all events: its epochs go further than those of the new group.
-fn run(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+fn run(configuration: &AttackTarget<'_>, seed: u64) -> Result<AttackOutcome, RigError> {
     let events = fixture::history(configuration.scheme());
     let mut former = rig(configuration, seed);
     let notes = Notebook::default();
@@ -60,7 +60,7 @@ fn run(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigErr
     Ok(AttackOutcome::Holds)
 }
 
-fn rig(configuration: &Configuration, seed: u64) -> Rig {
+fn rig(configuration: &AttackTarget<'_>, seed: u64) -> Rig {
     let suite = configuration.profile().default_suite();
     fixture::rig(configuration, fixture::guard(configuration), suite, seed)
 }

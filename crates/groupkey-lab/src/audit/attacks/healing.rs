@@ -1,10 +1,10 @@
 //! Periods that a member misses: does the next message give it their keys, as promised?
 
-use groupkey::catalogue::{Adversary, Configuration, Recovery};
+use groupkey::catalogue::{Adversary, Recovery};
 use groupkey::{Epoch, PartyId};
 use groupkey_testkit::rig::{Rig, RigError};
 
-use super::attack::{Attack, AttackOutcome, OWN_ANALYSIS};
+use super::attack::{Attack, AttackOutcome, AttackTarget, OWN_ANALYSIS};
 use super::fixture::{self, ScriptEvent};
 use crate::audit::claims::Claim;
 
@@ -28,7 +28,7 @@ const VICTIM: u32 = 2;
 /// One message heals this many changes in a row, if no member was evicted in them.
 const HEALED: u32 = 8;
 
-fn lose(configuration: &Configuration, seed: u64, most: u32) -> Result<AttackOutcome, RigError> {
+fn lose(configuration: &AttackTarget<'_>, seed: u64, most: u32) -> Result<AttackOutcome, RigError> {
     let joins = (10..10 + most).map(ScriptEvent::Add).collect::<Vec<_>>();
     let periods = vec![ScriptEvent::Rekey; most as usize];
     for missed in 1..=most as usize {
@@ -63,7 +63,7 @@ struct HealedGroup {
 impl HealedGroup {
     /// Returns a group in which the victim missed these events.
     fn that_lost(
-        configuration: &Configuration,
+        configuration: &AttackTarget<'_>,
         seed: u64,
         lost: &[ScriptEvent],
     ) -> Result<Self, RigError> {
@@ -124,7 +124,8 @@ mod tests {
     fn one_join_more_than_the_bound_is_not_healed() {
         let sgcsh = scheme("sgcsh").expect("it is in the catalogue");
         for profile in Profile::ALL {
-            let outcome = lose(&sgcsh.configuration(profile), 1, HEALED + 1);
+            let configuration = sgcsh.configuration(profile);
+            let outcome = lose(&AttackTarget::of(&configuration), 1, HEALED + 1);
             assert!(matches!(outcome, Ok(AttackOutcome::Broken { .. })), "{outcome:?}");
         }
     }

@@ -1,10 +1,10 @@
 //! Impersonation: the shared MAC key allows it, signatures do not.
 
-use groupkey::catalogue::{Adversary, Configuration, Law, Profile, Scheme};
+use groupkey::catalogue::{Adversary, Law, Profile, Scheme};
 use groupkey::{Command, MemberId, Suite};
 use groupkey_testkit::rig::{Guard, RigError};
 
-use super::attack::{Attack, AttackOutcome};
+use super::attack::{Attack, AttackOutcome, AttackTarget};
 use super::fixture::{self, Notebook, ScriptEvent};
 use crate::audit::claims::Claim;
 use crate::audit::finding::AttackCondition;
@@ -66,7 +66,7 @@ fn has_controller(scheme: &Scheme, _: Profile) -> bool {
 }
 
 fn join_as_another(
-    configuration: &Configuration,
+    configuration: &AttackTarget<'_>,
     seed: u64,
     guard: Guard,
 ) -> Result<AttackOutcome, RigError> {
@@ -119,7 +119,7 @@ fn join_as_another(
 }
 
 fn announce_false_epoch(
-    configuration: &Configuration,
+    configuration: &AttackTarget<'_>,
     seed: u64,
     guard: Guard,
 ) -> Result<AttackOutcome, RigError> {

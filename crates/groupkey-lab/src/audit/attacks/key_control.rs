@@ -1,9 +1,9 @@
 //! Key control: the member that contributes last tries values until it likes the key.
 
-use groupkey::catalogue::{Adversary, Configuration, Profile};
+use groupkey::catalogue::{Adversary, Profile};
 use groupkey_testkit::rig::{Fate, RigError};
 
-use super::attack::{Attack, AttackOutcome};
+use super::attack::{Attack, AttackOutcome, AttackTarget};
 use super::fixture::{self, ChosenEvent, ScriptEvent};
 use crate::audit::claims::Claim;
 
@@ -27,7 +27,7 @@ const TRIES: u64 = 128;
 /// The value that the adversary wants for the first four bits of the key.
 const WISH: u8 = 0xB;
 
-fn run(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+fn run(configuration: &AttackTarget<'_>, seed: u64) -> Result<AttackOutcome, RigError> {
     for (event, chooser) in ChosenEvent::all(configuration.scheme()) {
         // If the event cannot go on without the messages that are held back, holding them back
         // gains nothing.
@@ -53,7 +53,7 @@ fn run(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigErr
 
 /// Finds a choice that gives the key that the chooser wants, before the chooser has sent anything.
 fn good_choice(
-    configuration: &Configuration,
+    configuration: &AttackTarget<'_>,
     (event, chooser): (ScriptEvent, u32),
     seed: u64,
 ) -> Result<Option<u64>, RigError> {
@@ -81,7 +81,7 @@ fn good_choice(
 /// In the sound form of CKA the leader computes the key before it sends anything. It has the nonces
 /// and draws a secret. The party shows the key only when all members have confirmed it.
 fn knows_before_it_is_confirmed(
-    configuration: &Configuration,
+    configuration: &AttackTarget<'_>,
     event: ScriptEvent,
     member: u32,
 ) -> bool {

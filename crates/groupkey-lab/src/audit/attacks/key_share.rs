@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use groupkey::catalogue::{Adversary, Configuration};
+use groupkey::catalogue::Adversary;
 use groupkey::{Command, MemberId, PartyId, Recipient, Suite};
 use groupkey_testkit::rig::{Fate, RigError};
 
-use super::attack::{Attack, AttackOutcome};
+use super::attack::{Attack, AttackOutcome, AttackTarget};
 use super::fixture::{self, Notebook};
 use crate::audit::claims::Claim;
 
@@ -31,7 +31,7 @@ const ALIAS: u32 = 9;
 /// Rounds of messages that the adversary passes on. The creation of a group of four takes fewer.
 const ROUNDS: usize = 32;
 
-fn run(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+fn run(configuration: &AttackTarget<'_>, seed: u64) -> Result<AttackOutcome, RigError> {
     for victim in 0..ADVERSARY {
         if shares_unknowingly(configuration, seed, victim)? {
             let history = vec![
@@ -50,7 +50,7 @@ fn run(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigErr
 }
 
 fn shares_unknowingly(
-    configuration: &Configuration,
+    configuration: &AttackTarget<'_>,
     seed: u64,
     victim: u32,
 ) -> Result<bool, RigError> {

@@ -1,9 +1,9 @@
 //! A newcomer with recordings of what was sent before it came.
 
-use groupkey::catalogue::{Adversary, Configuration, Law};
+use groupkey::catalogue::{Adversary, Law};
 use groupkey_testkit::rig::RigError;
 
-use super::attack::{Attack, AttackOutcome, OWN_ANALYSIS};
+use super::attack::{Attack, AttackOutcome, AttackTarget, OWN_ANALYSIS};
 use super::fixture::{self, Notebook, ScriptEvent};
 use crate::audit::claims::Claim;
 
@@ -21,7 +21,7 @@ pub(super) const ATTACK: Attack = Attack {
     run,
 };
 
-fn run(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+fn run(configuration: &AttackTarget<'_>, seed: u64) -> Result<AttackOutcome, RigError> {
     const NEWCOMER: u32 = 6;
     let suite = configuration.profile().default_suite();
     let newcomer = fixture::party(NEWCOMER);

@@ -5,13 +5,13 @@
 //! and to what one member was enrolled with. The sound form has no primes. Against it, the same is
 //! tried with its lock for a number, because there is nothing better to start from.
 
-use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
+use groupkey::catalogue::{Adversary, Profile, Scheme};
 use groupkey::crypto::integer::Prime;
 use groupkey::crypto::pairing::{ElementCheck, G1};
 use groupkey::{Channel, Context, Key, Recipient, Suite};
 use groupkey_testkit::rig::{Forger, Guard, OperationReport, Rig, RigError, fractions};
 
-use super::attack::{Attack, AttackOutcome, OWN_ANALYSIS};
+use super::attack::{Attack, AttackOutcome, AttackTarget, OWN_ANALYSIS};
 use super::fixture::{self, ScriptEvent, byte_strings};
 use crate::audit::claims::Claim;
 
@@ -84,7 +84,7 @@ struct NishatGroup {
     ciphertext: Vec<u8>,
 }
 
-fn read_on(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+fn read_on(configuration: &AttackTarget<'_>, seed: u64) -> Result<AttackOutcome, RigError> {
     let mut stage = NishatGroup::new(configuration, seed, 2);
     stage.play(ScriptEvent::Create(ENOUGH))?;
     let known = stage.known_multiple();
@@ -100,7 +100,7 @@ fn read_on(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, Ri
     }))
 }
 
-fn read_back(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+fn read_back(configuration: &AttackTarget<'_>, seed: u64) -> Result<AttackOutcome, RigError> {
     let mut stage = NishatGroup::new(configuration, seed, ENOUGH);
     stage.play(ScriptEvent::Create(ENOUGH))?;
     let (lock, ciphertext, key) =
@@ -123,7 +123,7 @@ fn read_back(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, 
 }
 
 fn take_anothers_prime(
-    configuration: &Configuration,
+    configuration: &AttackTarget<'_>,
     seed: u64,
 ) -> Result<AttackOutcome, RigError> {
     let mut stage = NishatGroup::new(configuration, seed, 1);
@@ -149,7 +149,7 @@ fn take_anothers_prime(
 }
 
 impl NishatGroup {
-    fn new(configuration: &Configuration, seed: u64, adversary: u32) -> Self {
+    fn new(configuration: &AttackTarget<'_>, seed: u64, adversary: u32) -> Self {
         let rig = fixture::rig(configuration, Guard::Mac, SUITE, seed);
         Self {
             forger: rig.forger(),

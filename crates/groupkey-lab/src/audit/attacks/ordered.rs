@@ -10,11 +10,11 @@ use groupkey::{
     Party, PartyId, Recipient, Suite,
 };
 use groupkey_testkit::credentials::Credentials;
-use groupkey_testkit::rig::RigError;
+use groupkey_testkit::rig::{Journal, JournalEntry, RigError};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use super::attack::{Attack, AttackOutcome, OWN_ANALYSIS};
+use super::attack::{Attack, AttackOutcome, AttackTarget, OWN_ANALYSIS};
 use super::fixture;
 use crate::audit::claims::Claim;
 
@@ -55,7 +55,7 @@ pub(super) static WORDS: [(&str, Option<Command<'static>>); 6] = [
     ("sends a message of an epoch far ahead", None),
 ];
 
-fn speak(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+fn speak(configuration: &AttackTarget<'_>, seed: u64) -> Result<AttackOutcome, RigError> {
     for (place, (what, _)) in WORDS.iter().enumerate() {
         if is_heard(configuration, seed, place, true) {
             let steps = vec![
@@ -71,7 +71,7 @@ fn speak(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigE
 /// Whether the others act on what the member says, which was evicted or is present. It does not
 /// know of its eviction, or does not care.
 pub(super) fn is_heard(
-    configuration: &Configuration,
+    configuration: &AttackTarget<'_>,
     seed: u64,
     place: usize,
     evicted: bool,
@@ -97,14 +97,14 @@ pub(super) fn is_heard(
     circle.states() != before || begins_anew
 }
 
-fn ask_back(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+fn ask_back(configuration: &AttackTarget<'_>, seed: u64) -> Result<AttackOutcome, RigError> {
     let mut circle = Circle::new(configuration, seed);
     circle.evict();
     circle.sit(EVICTED);
     circle.command(EVICTED, Command::Add(MemberId(EVICTED)));
     circle.settle();
     let states = circle.states();
-    let own = circle.seats[&EVICTED].party.group_key().map(|(epoch, key)| (epoch, key.clone()));
+    let own = key_of(&circle.seats[&EVICTED].party);
     let is_back = own.is_some() && states.values().any(|state| state.key == own);
     if !is_back {
         return Ok(AttackOutcome::Holds);
@@ -131,6 +131,7 @@ struct Circle {
     seats: BTreeMap<u32, OrderedParty>,
     queue: VecDeque<(u32, Recipient, Vec<u8>)>,
     refusals: Vec<Error>,
+    journal: Option<Journal>,
     seed: u64,
 }
 
@@ -153,14 +154,15 @@ const LIMIT: usize = 2_000;
 
 impl Circle {
     /// A group of members 0 to 3.
-    fn new(configuration: &Configuration, seed: u64) -> Self {
+    fn new(configuration: &AttackTarget<'_>, seed: u64) -> Self {
         let guard = fixture::guard(configuration);
         let mut circle = Self {
-            configuration: configuration.clone(),
+            configuration: Configuration::clone(configuration),
             credentials: Credentials::new(guard, seed),
             seats: BTreeMap::new(),
             queue: VecDeque::new(),
             refusals: Vec::new(),
+            journal: configuration.journal(),
             seed,
         };
         let members = [EVICTED, 1, 2, 3].map(MemberId);
@@ -190,6 +192,9 @@ impl Circle {
     }
 
     fn command(&mut self, member: u32, command: Command<'_>) {
+        if let Some(journal) = &self.journal {
+            journal.note(JournalEntry::told(fixture::party(member).to_string(), &command));
+        }
         let given = self.step(member, |cx, party| cx.command(party, command));
         self.refusals.extend(given.err());
     }
@@ -220,7 +225,7 @@ impl Circle {
         let state = |(&member, seat): (&u32, &OrderedParty)| {
             let state = MemberKnowledge {
                 members: seat.party.members().collect(),
-                key: seat.party.group_key().map(|(epoch, key)| (epoch, key.clone())),
+                key: key_of(&seat.party),
                 is_settled: seat.party.is_settled(),
             };
             (member, state)
@@ -243,9 +248,25 @@ impl Circle {
         let mut cx =
             Context::new(setting, me, protection, &mut seat.rng, 0, &mut outbox, &mut probe)
                 .with_peer_keys(&peer_keys);
-        act(&mut cx, &mut seat.party)?;
+        let before = key_of(&seat.party);
+        let acted = act(&mut cx, &mut seat.party);
+        let after = key_of(&seat.party).filter(|key| before.as_ref() != Some(key));
+        if let Some(journal) = &self.journal {
+            let refused =
+                acted.as_ref().err().map(|error| JournalEntry::refused(me.to_string(), error));
+            let sent = outbox.messages().filter(|_| acted.is_ok()).map(|sent| {
+                JournalEntry::sent(me.to_string(), sent.to, guard, sent.channel, sent.bytes)
+            });
+            let learned = after.map(|key| JournalEntry::learned(me.to_string(), key));
+            sent.chain(refused).chain(learned).for_each(|entry| journal.note(entry));
+        }
+        acted?;
         let sent = outbox.messages().map(|sent| (member, sent.to, sent.bytes.to_vec()));
         self.queue.extend(sent);
         Ok(())
     }
+}
+
+fn key_of(party: &Ordered) -> Option<(Epoch, Key)> {
+    party.group_key().map(|(epoch, key)| (epoch, key.clone()))
 }

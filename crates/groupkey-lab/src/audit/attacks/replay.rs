@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use groupkey::PartyId;
-use groupkey::catalogue::{Adversary, Configuration, Law};
+use groupkey::catalogue::{Adversary, Law};
 use groupkey_testkit::rig::{Fate, Guard, RigError};
 
-use super::attack::{Attack, AttackOutcome};
+use super::attack::{Attack, AttackOutcome, AttackTarget};
 use super::fixture::{self, Notebook};
 use crate::audit::claims::Claim;
 
@@ -40,7 +40,7 @@ pub(super) const OLD_GROUP: Attack = Attack {
     run: replay_into_new_group,
 };
 
-fn replay(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+fn replay(configuration: &AttackTarget<'_>, seed: u64) -> Result<AttackOutcome, RigError> {
     let suite = configuration.profile().default_suite();
     let mut rig = fixture::rig(configuration, fixture::guard(configuration), suite, seed);
     let notes = Notebook::default();
@@ -65,7 +65,7 @@ fn replay(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, Rig
 }
 
 fn replay_into_new_group(
-    configuration: &Configuration,
+    configuration: &AttackTarget<'_>,
     seed: u64,
 ) -> Result<AttackOutcome, RigError> {
     let suite = configuration.profile().default_suite();

@@ -1,10 +1,10 @@
 //! A restored store: the controller goes on from an earlier state.
 
 use groupkey::PartyId;
-use groupkey::catalogue::{Adversary, Configuration, Law};
+use groupkey::catalogue::{Adversary, Law};
 use groupkey_testkit::rig::RigError;
 
-use super::attack::{Attack, AttackOutcome, OWN_ANALYSIS};
+use super::attack::{Attack, AttackOutcome, AttackTarget, OWN_ANALYSIS};
 use super::fixture::{self, InterceptedMessage, Notebook, ScriptEvent};
 use crate::audit::claims::Claim;
 
@@ -32,7 +32,7 @@ const SLEEPER: u32 = 3;
 
 /// Runs the true life of the group, and the one of the restored controller. Both have the same
 /// beginning. Members of the true one get what the restored controller sends.
-fn run(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+fn run(configuration: &AttackTarget<'_>, seed: u64) -> Result<AttackOutcome, RigError> {
     let suite = configuration.profile().default_suite();
     let rig = || fixture::rig(configuration, fixture::guard(configuration), suite, seed);
     let mut restored = rig();

@@ -3,11 +3,11 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
+use groupkey::catalogue::{Adversary, Profile, Scheme};
 use groupkey::{Operation, PartyId};
 use groupkey_testkit::rig::{Fate, Forger, Guard, Rig, RigError};
 
-use super::attack::{Attack, AttackOutcome, OWN_ANALYSIS};
+use super::attack::{Attack, AttackOutcome, AttackTarget, OWN_ANALYSIS};
 use super::fixture::{self, InterceptedMessage, Notebook, ScriptEvent};
 use crate::audit::claims::Claim;
 use crate::audit::finding::AttackCondition;
@@ -69,7 +69,7 @@ fn applies_to(scheme: &Scheme, _: Profile) -> bool {
 /// Tries it with each member that can sleep through the events. Where members make the key, some of
 /// them have to act.
 fn roll_back(
-    configuration: &Configuration,
+    configuration: &AttackTarget<'_>,
     seed: u64,
     answer: OldAnswer,
 ) -> Result<AttackOutcome, RigError> {
@@ -81,7 +81,7 @@ fn roll_back(
 }
 
 fn roll_back_one(
-    configuration: &Configuration,
+    configuration: &AttackTarget<'_>,
     seed: u64,
     answer: OldAnswer,
     who: u32,

@@ -1,10 +1,10 @@
 //! Rekey messages that arrive changed, or not at all: does the member notice?
 
 use groupkey::PartyId;
-use groupkey::catalogue::{Adversary, Configuration, Law, Profile, Scheme};
+use groupkey::catalogue::{Adversary, Law, Profile, Scheme};
 use groupkey_testkit::rig::{Fate, Guard, Rig, RigError};
 
-use super::attack::{Attack, AttackOutcome, OWN_ANALYSIS};
+use super::attack::{Attack, AttackOutcome, AttackTarget, OWN_ANALYSIS};
 use super::fixture::{self, InterceptedMessage, Notebook, ScriptEvent, byte_strings};
 use crate::audit::claims::Claim;
 use crate::audit::finding::AttackCondition;
@@ -65,7 +65,7 @@ enum Tampering {
     Foreign,
 }
 
-fn tamper(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+fn tamper(configuration: &AttackTarget<'_>, seed: u64) -> Result<AttackOutcome, RigError> {
     let guard = fixture::guard(configuration);
     let events = fixture::history(configuration.scheme());
     // Tries creation, a join and an eviction, as far as the scheme has them. With pairings it tries
@@ -114,7 +114,10 @@ fn tamper(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, Rig
 
 /// Replaces each byte string of a message to the victim by others of the same length, from the same
 /// message and from earlier ones. A wrap that is bound to its epoch and place opens nowhere else.
-fn present_elsewhere(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+fn present_elsewhere(
+    configuration: &AttackTarget<'_>,
+    seed: u64,
+) -> Result<AttackOutcome, RigError> {
     let events = fixture::history(configuration.scheme());
     let mut earlier: Vec<Vec<u8>> = Vec::new();
     for count in 1..=events.len().min(4) {
@@ -175,7 +178,7 @@ impl Tampering {
 
 /// Returns the messages to the victim in an event after others.
 fn messages_to_victim(
-    configuration: &Configuration,
+    configuration: &AttackTarget<'_>,
     guard: Guard,
     seed: u64,
     before: &[ScriptEvent],
@@ -192,7 +195,7 @@ fn messages_to_victim(
 
 /// Whether the victim has a different key than the others after a message arrives with this body.
 fn is_deceived(
-    configuration: &Configuration,
+    configuration: &AttackTarget<'_>,
     guard: Guard,
     seed: u64,
     before: &[ScriptEvent],
@@ -220,7 +223,7 @@ fn is_deceived(
     Ok(!refused && own.is_some() && own != others && epoch(&own) == epoch(&others))
 }
 
-fn drop_one(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+fn drop_one(configuration: &AttackTarget<'_>, seed: u64) -> Result<AttackOutcome, RigError> {
     let events = fixture::history(configuration.scheme());
     let (guard, victim) = (fixture::guard(configuration), fixture::party(VICTIM));
     for (dropped, next) in (1..events.len()).zip(2..events.len()) {
@@ -253,7 +256,7 @@ fn is_with_the_others(rig: &Rig, victim: PartyId) -> bool {
 }
 
 fn group_after(
-    configuration: &Configuration,
+    configuration: &AttackTarget<'_>,
     guard: Guard,
     seed: u64,
     before: &[ScriptEvent],

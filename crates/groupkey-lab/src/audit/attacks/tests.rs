@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use groupkey::catalogue::{Profile, SCHEMES};
 
+use super::attack::AttackTarget;
 use super::*;
 use crate::audit::Found;
 
@@ -60,8 +61,9 @@ fn no_claim_of_a_sound_form_is_in_the_table() {
 fn members_are_heard_where_an_evicted_one_is_not() {
     for scheme in SCHEMES.iter().filter(|s| (ordered::SPEAKS.applies_to)(s, Profile::Sound)) {
         let configuration = scheme.configuration(Profile::Sound);
+        let target = AttackTarget::of(&configuration);
         for (place, (what, _)) in ordered::WORDS.iter().enumerate() {
-            let heard = |evicted| ordered::is_heard(&configuration, 1, place, evicted);
+            let heard = |evicted| ordered::is_heard(&target, 1, place, evicted);
             assert_eq!([heard(false), heard(true)], [true, false], "{}: {what}", scheme.id);
         }
     }
