@@ -24,10 +24,10 @@ use crate::table::{Column, Table};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  groupkey mqtt-probe localhost:1883
-  groupkey mqtt-probe broker.example:1883 --user probe --password-file secret.txt
-  groupkey mqtt-probe broker.example:8883 --ca ca.pem --certificate probe.pem --key probe.key.pem
-  groupkey mqtt-probe localhost:1883 --json
+  groupkey mqtt-probe --broker localhost:1883
+  groupkey mqtt-probe --broker broker.example:1883 --user probe --password-file secret.txt
+  groupkey mqtt-probe --broker broker.example:8883 --ca ca.pem --certificate probe.pem --key probe.key.pem
+  groupkey mqtt-probe --broker localhost:1883 --json
   groupkey mqtt-probe --list
 
 The user needs the right to publish and subscribe below groupkey-probe/. A whole run takes about
@@ -38,7 +38,7 @@ makes members miss rekeys or get stale ones, which they then have to ask for.
 Exit codes: 0 all passed or were skipped, 1 some failed or there is no broker, 2 bad usage.")]
 pub(crate) struct MqttProbeArguments {
     /// The broker's host and port.
-    #[arg(value_name = "HOST:PORT", required_unless_present = "list")]
+    #[arg(long, value_name = "HOST:PORT", required_unless_present = "list")]
     broker: Option<HostAndPort>,
 
     /// User name to connect with.

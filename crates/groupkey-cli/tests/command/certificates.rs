@@ -36,7 +36,7 @@ fn the_documented_lines_make_certificates_for_a_broker_and_a_device() {
         let own = ["--ca", "ca.pem", "--certificate", &certificate, "--key", &key];
         groupkey_in(
             folder.path(),
-            &[&["mqtt-probe", &broker, "--timeout", "10"], &own[..]].concat(),
+            &[&["mqtt-probe", "--broker", &broker, "--timeout", "10"], &own[..]].concat(),
         )
     };
     let probed = probe("truck-7");

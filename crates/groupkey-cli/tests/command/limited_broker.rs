@@ -28,7 +28,7 @@ fn a_broker_that_retains_nothing_is_refused_in_one_message() {
         let said = refused.stdout + &refused.stderr;
         assert!(!said.contains("connected") && !said.contains("another process"), "{said}");
     }
-    let probed = groupkey(&format!("mqtt-probe 127.0.0.1:{port}"));
+    let probed = groupkey(&format!("mqtt-probe --broker 127.0.0.1:{port}"));
     let told = probed.success();
     assert!(told.contains("QoS 2 at most, no retained messages, wildcards"), "{told}");
     assert!(told.contains("2 skipped: the broker announces that it retains no messages"), "{told}");
@@ -66,7 +66,7 @@ fn a_broker_with_a_lower_qos_carries_the_group_and_that_is_told() {
         assert_eq!(event(&heard)["text"], "{\"t\":21.5}");
     }
     let Some((port, _broker)) = mosquitto_with("a_lower_qos", "max_qos 1") else { return };
-    let told = groupkey(&format!("mqtt-probe 127.0.0.1:{port}")).success();
+    let told = groupkey(&format!("mqtt-probe --broker 127.0.0.1:{port}")).success();
     assert!(told.contains("QoS 1 at most, retained messages"), "{told}");
     assert!(told.contains("0 failed"), "{told}");
 }

@@ -18,7 +18,7 @@ fn the_checks_are_told_without_a_broker() {
 fn where_no_broker_is_that_is_said() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback is there");
     let address = listener.local_addr().expect("it is bound");
-    let finished = groupkey(&format!("mqtt-probe {address} --timeout 0.2"));
+    let finished = groupkey(&format!("mqtt-probe --broker {address} --timeout 0.2"));
     assert_eq!(finished.code, 1, "{}", finished.stderr);
     assert!(
         finished.stderr.contains("no MQTT broker: no CONNACK within 0.2 s"),
@@ -27,7 +27,7 @@ fn where_no_broker_is_that_is_said() {
     );
 
     drop(listener);
-    let finished = groupkey(&format!("mqtt-probe {address} --timeout 0.2"));
+    let finished = groupkey(&format!("mqtt-probe --broker {address} --timeout 0.2"));
     assert_eq!(finished.code, 1, "{}", finished.stderr);
     assert!(finished.stderr.contains("no connection"), "{}", finished.stderr);
     assert!(finished.stderr.contains("help: is the broker running"), "{}", finished.stderr);
@@ -40,7 +40,8 @@ fn where_no_tls_is_that_is_said() {
     let authority = rcgen::generate_simple_self_signed(["broker".to_owned()]).expect("it is made");
     let folder = Folder::new();
     let ca = folder.path().join(folder.file("ca.pem", &authority.cert.pem()));
-    let finished = groupkey(&format!("mqtt-probe {address} --timeout 0.2 --ca {}", ca.display()));
+    let finished =
+        groupkey(&format!("mqtt-probe --broker {address} --timeout 0.2 --ca {}", ca.display()));
     assert_eq!(finished.code, 1, "{}", finished.stderr);
     assert!(finished.stderr.contains("no TLS: no handshake within 0.2 s"), "{}", finished.stderr);
     assert!(finished.stderr.contains("help: is this the port with TLS"), "{}", finished.stderr);
@@ -50,16 +51,19 @@ fn where_no_tls_is_that_is_said() {
 fn bad_input_is_refused() {
     for (arguments, told) in [
         ("mqtt-probe", "HOST:PORT"),
-        ("mqtt-probe localhost", "expected HOST:PORT"),
-        ("mqtt-probe localhost:99999", "expected HOST:PORT"),
-        ("mqtt-probe localhost:1883 --timeout 0", "0.1 to 300"),
-        ("mqtt-probe localhost:1883 --password-file a", "--user"),
-        ("mqtt-probe localhost:1883 --user a --password-file missing", "cannot read missing"),
-        ("mqtt-probe localhost:8883 --ca missing.pem", "cannot read missing.pem"),
-        ("mqtt-probe localhost:8883 --ca Cargo.toml", "tls.ca: a PEM file"),
-        ("mqtt-probe localhost:8883 --ca a --certificate b", "--key"),
-        ("mqtt-probe localhost:8883 --certificate a --key b", "--ca"),
-        ("mqtt-probe localhost:1883 --list", "cannot be used with"),
+        ("mqtt-probe --broker localhost", "expected HOST:PORT"),
+        ("mqtt-probe --broker localhost:99999", "expected HOST:PORT"),
+        ("mqtt-probe --broker localhost:1883 --timeout 0", "0.1 to 300"),
+        ("mqtt-probe --broker localhost:1883 --password-file a", "--user"),
+        (
+            "mqtt-probe --broker localhost:1883 --user a --password-file missing",
+            "cannot read missing",
+        ),
+        ("mqtt-probe --broker localhost:8883 --ca missing.pem", "cannot read missing.pem"),
+        ("mqtt-probe --broker localhost:8883 --ca Cargo.toml", "tls.ca: a PEM file"),
+        ("mqtt-probe --broker localhost:8883 --ca a --certificate b", "--key"),
+        ("mqtt-probe --broker localhost:8883 --certificate a --key b", "--ca"),
+        ("mqtt-probe --broker localhost:1883 --list", "cannot be used with"),
     ] {
         let finished = groupkey(arguments);
         assert_eq!(finished.code, 2, "{arguments}: {}", finished.stderr);
@@ -80,7 +84,7 @@ fn a_run_tells_every_check_and_whether_all_passed() {
     let Some(_mosquitto) = crate::finished::or_skip("a_run_tells_every_check", mosquitto) else {
         return;
     };
-    let findings = groupkey(&format!("mqtt-probe {address} --json")).objects();
+    let findings = groupkey(&format!("mqtt-probe --broker {address} --json")).objects();
     assert!(findings.len() >= 40);
     assert!(findings.iter().all(|finding| finding["verdict"] == "pass"), "{findings:?}");
     let clauses =
