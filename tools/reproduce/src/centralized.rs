@@ -190,19 +190,19 @@ static ENTRIES: LazyLock<Vec<(&str, Vec<RequirementComparison>)>> = LazyLock::ne
     told.collect()
 });
 
-/// Decides S003's tables 1 and 2 from small groups that run every operation.
+/// Decides S003's Tables 1 and 2 from small groups that run every operation.
 fn tables(thresholds: &Thresholds) -> Vec<Verdict> {
     let fat = registry::schemes().find(|scheme| scheme.id == FAT).map_or(FAT, |it| it.name);
     [
-        ("requirements_create_deployment", "creation, deployment"),
-        ("requirements_create_operational", "creation, operational"),
-        ("features_size", "group size"),
-        ("features_backward_secrecy", "backward secrecy"),
-        ("features_forward_secrecy", "forward secrecy"),
+        ("requirements_create_deployment", 1, "creation, deployment"),
+        ("requirements_create_operational", 1, "creation, operational"),
+        ("features_size", 2, "group size"),
+        ("features_backward_secrecy", 2, "backward secrecy"),
+        ("features_forward_secrecy", 2, "forward secrecy"),
     ]
     .into_iter()
-    .map(|(id, what)| {
-        let claim = format!("S003's tables: {what}, of each scheme.");
+    .map(|(id, number, what)| {
+        let claim = format!("S003's Table {number}: {what}, of each scheme.");
         let claim = ClaimDraft::new(id, claim, Cells::new(&[], thresholds), VerdictGround::Runs);
         ENTRIES
             .iter()

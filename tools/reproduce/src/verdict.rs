@@ -53,7 +53,8 @@ pub(crate) fn sentence(verdict: &Verdict) -> String {
     let told = match outcome {
         Outcome::HoldsEverywhere if all == 1 => format!("Holds: {}.", most(Ruling::Holds)),
         Outcome::HoldsEverywhere => {
-            format!("Holds in all {all} settings; the closest: {}.", most(Ruling::Holds))
+            let such = if has_sizes(statements) { "; the closest" } else { ", such as" };
+            format!("Holds in all {all} settings{such}: {}.", most(Ruling::Holds))
         }
         Outcome::HoldsWithExceptions => {
             let failing = match fails {
@@ -143,6 +144,11 @@ fn void_words(statements: &[Statement]) -> String {
         format!(" {settings} {what} and no evidence (as claimed in {holds}): {why}.")
     });
     told.collect()
+}
+
+/// Whether the settings differ in how clear they are: what is seen or not has no size.
+fn has_sizes(statements: &[Statement]) -> bool {
+    statements.iter().any(|statement| statement.evidence().any(|found| found.effect.is_some()))
 }
 
 /// Returns the words of the setting of this ruling with the largest effect.

@@ -1,7 +1,7 @@
 //! The figures of benchmarks: by class, security level, role and subject, with a panel for each
 //! operation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use groupkey_choose::number::fixed;
 use minijinja::Value;
@@ -17,12 +17,14 @@ use crate::report::page::{self, PageBlock, PageFigure, Part};
 use crate::report::style::{Styles, published_entry};
 use crate::report::text::capitalised;
 
-/// What all rows of a figure share. A figure never mixes security levels. A figure with times of
-/// machines never mixes machines, and a figure with times of devices never mixes devices.
+/// What all rows of a figure share. Only a published study that compares schemes of several security
+/// levels has them in one figure. A figure with times of machines never mixes machines, and a figure
+/// with times of devices never mixes devices.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Shared {
     class: usize,
-    security_bits: u32,
+    /// None if levels are mixed.
+    security_bits: Option<u32>,
     role: usize,
     subject: Subject,
     place: String,
@@ -44,7 +46,7 @@ pub(in crate::report) fn parts(report: &Report, entries: &[Entry], styles: &Styl
             };
             let shared = Shared {
                 class: place_in(&CLASSES, &row.class),
-                security_bits: row.security_bits,
+                security_bits: report.reproduction.is_none().then_some(row.security_bits),
                 role: place_in(&Role::ALL.map(Role::name), &row.role),
                 subject,
                 place: place.to_owned(),
@@ -55,7 +57,11 @@ pub(in crate::report) fn parts(report: &Report, entries: &[Entry], styles: &Styl
     let mut parts: Vec<Part> = Vec::new();
     for (number, (shared, entries)) in figures.into_iter().enumerate() {
         let first = &entries[0].row;
-        let title = format!("{} schemes, {} bit", capitalised(&first.class), first.security_bits);
+        let levels = match shared.security_bits {
+            Some(bits) => bits.to_string(),
+            None => levels_of(&report.entries, &first.class),
+        };
+        let title = format!("{} schemes, {levels} bit", capitalised(&first.class));
         let Some(figure) = figure(number, &shared, &entries, &report.printed, styles) else {
             continue;
         };
@@ -68,6 +74,13 @@ pub(in crate::report) fn parts(report: &Report, entries: &[Entry], styles: &Styl
         }
     }
     parts
+}
+
+/// Names the security levels of all rows of a class: `80 and 128`.
+fn levels_of(entries: &[Entry], class: &str) -> String {
+    let of_class = entries.iter().filter(|entry| entry.row.class == class);
+    let levels: BTreeSet<u32> = of_class.map(|entry| entry.row.security_bits).collect();
+    levels.iter().map(u32::to_string).collect::<Vec<_>>().join(" and ")
 }
 
 fn figure(
@@ -130,7 +143,7 @@ fn figure(
         caption,
         filter: BTreeMap::from([
             ("class", first.class.clone()),
-            ("bits", first.security_bits.to_string()),
+            ("bits", shared.security_bits.map_or_else(String::new, |bits| bits.to_string())),
             ("device", device),
         ]),
         ..PageFigure::default()
