@@ -4,7 +4,7 @@
 //! [`LiveNetwork`] is a [`Carrier`], like the simulated network. Both use the same parties, keys,
 //! topics, pauses for computation and stopwatch, and an operation sends the same messages, byte for
 //! byte (`tests/study.rs`). Only the network differs: the kernel's TCP, a broker, and perhaps the
-//! [`Emulator`].
+//! [`Emulator`](crate::impairment::Emulator).
 //!
 //! An operation is over when its messages are acknowledged and have arrived. To make sure, all
 //! clients then send PINGREQ twice. Messages that were still on the way arrive before the answers.
@@ -31,7 +31,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use self::client::{ClientEvent, ClientRequest};
 use self::session::PublishSession;
-use crate::impairment::{Emulator, ImpairedLink, Impairment};
+use crate::impairment::{ImpairedLink, Impairer, Impairment};
 
 /// How a group reaches its broker.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,7 @@ pub struct StudySettings<'a> {
     pub hand_over: HandOver,
     /// The impairment of all clients' links, if there is one. As in the simulator, connections are
     /// made without loss, and so are the checks whether an operation is over.
-    pub impaired: Option<(&'a Emulator, ImpairedLink)>,
+    pub impaired: Option<(&'a dyn Impairer, ImpairedLink)>,
 }
 
 /// A real network that carries one group's messages, all in one thread.
@@ -88,7 +88,7 @@ impl<'a> LiveNetwork<'a> {
         // The prefix is as long as in the simulator.
         let prefix = format!("{:03x}", number & 0xfff);
         let (teller, news) = unbounded_channel();
-        let mut network = Self {
+        let network = Self {
             settings,
             runtime: Builder::new_current_thread().enable_all().build()?,
             begin: Instant::now(),
@@ -107,7 +107,7 @@ impl<'a> LiveNetwork<'a> {
             deliveries: 0,
             traffic: Traffic::default(),
         };
-        network.lose_packets(false);
+        network.lose_packets(false).map_err(io::Error::other)?;
         Ok(network)
     }
 
@@ -115,7 +115,7 @@ impl<'a> LiveNetwork<'a> {
     /// first answer, earlier messages have reached the broker. By the second answer, they have
     /// reached their subscribers.
     fn settle(&mut self) -> Result<bool, String> {
-        self.lose_packets(false);
+        self.lose_packets(false)?;
         for _ in 0..2 {
             for client in &self.clients {
                 client.order(ClientRequest::Ping);
@@ -129,7 +129,7 @@ impl<'a> LiveNetwork<'a> {
         }
         let is_quiet = self.ready.is_empty();
         if !is_quiet {
-            self.lose_packets(true);
+            self.lose_packets(true)?;
         }
         Ok(is_quiet)
     }
@@ -178,19 +178,17 @@ impl<'a> LiveNetwork<'a> {
     }
 
     /// Switches loss on or off. The delay stays.
-    fn lose_packets(&mut self, lossy: bool) {
-        if let Some((emulator, link)) = self.settings.impaired {
-            let lossless = |direction| Impairment { loss: 0.0, ..direction };
-            let without_loss = ImpairedLink { up: lossless(link.up), down: lossless(link.down) };
-            emulator.set_all(if lossy { link } else { without_loss });
-        }
+    fn lose_packets(&self, lossy: bool) -> Result<(), String> {
+        let Some((impairer, link)) = self.settings.impaired else { return Ok(()) };
+        let lossless = |direction| Impairment { loss: 0.0, ..direction };
+        let without_loss = ImpairedLink { up: lossless(link.up), down: lossless(link.down) };
+        impairer.impair(if lossy { link } else { without_loss }).map_err(|error| error.to_string())
     }
 
     /// Brings the counters up to date.
     fn count(&mut self) {
         self.traffic.deliveries = self.deliveries;
-        if let Some((emulator, _)) = self.settings.impaired {
-            let counts = emulator.counts();
+        if let Some(counts) = self.settings.impaired.and_then(|(impairer, _)| impairer.counts()) {
             self.traffic.wire_bytes = counts.bytes;
             self.traffic.segments = counts.held + counts.dropped;
             self.traffic.retransmissions = counts.resent;
@@ -297,7 +295,7 @@ impl Carrier for LiveNetwork<'_> {
         self.runtime.block_on(async { tokio::time::sleep(rest).await });
         self.sent.clear();
         self.awaited.clear();
-        self.lose_packets(true);
+        self.lose_packets(true)?;
         self.count();
         Ok(())
     }

@@ -1,12 +1,13 @@
 //! A broker behind the emulator, and advice if there can be none.
 
-use std::net::{SocketAddr, SocketAddrV4};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
 use std::time::Duration;
 
 use groupkey_choose::number::figure;
 use groupkey_lab::conditions::{Conditions, LossDirection};
 use groupkey_testbed::impairment::{
-    Emulator, Error, ImpairedLink, Impairment, Mosquitto, PacketCounts, Relay,
+    Emulator, Error, Firewall, ImpairedLink, Impairment, Mosquitto, PacketCounts, Relay,
 };
 use serde::Serialize;
 
@@ -24,6 +25,40 @@ pub(crate) struct ImpairedBroker {
 enum BrokerRoute {
     Elsewhere { _relay: Relay },
     Ours { _mosquitto: Mosquitto },
+}
+
+/// A Mosquitto whose clients have a packet filter each. Both end with this value.
+#[derive(Debug)]
+pub(crate) struct FirewalledBroker {
+    address: SocketAddrV4,
+    firewall: Firewall,
+    _mosquitto: Mosquitto,
+}
+
+impl FirewalledBroker {
+    /// Starts a Mosquitto on the loopback device, and rules for its clients, at first without loss.
+    pub(crate) fn start() -> Result<Self, Failure> {
+        let address = free_address().map_err(|error| refusal(&Error::Device(error)))?;
+        let firewall = Firewall::start(address).map_err(|error| refusal(&error))?;
+        let mosquitto = Mosquitto::start(address, address).map_err(|error| refusal(&error))?;
+        Ok(Self { address, firewall, _mosquitto: mosquitto })
+    }
+
+    /// Returns the address to which clients connect.
+    pub(crate) const fn address(&self) -> SocketAddrV4 {
+        self.address
+    }
+
+    /// Returns the rules.
+    pub(crate) const fn firewall(&self) -> &Firewall {
+        &self.firewall
+    }
+}
+
+/// Returns an address of the loopback device where nobody listens.
+fn free_address() -> io::Result<SocketAddrV4> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    Ok(SocketAddrV4::new(Ipv4Addr::LOCALHOST, listener.local_addr()?.port()))
 }
 
 /// What the emulator did to packets, and how late it was by itself.
@@ -144,6 +179,7 @@ fn refusal(error: &Error) -> Failure {
         Error::NoDevice => "load the kernel's module tun, or give the container the device",
         Error::NoRights => "run it as root, or in a container with NET_ADMIN",
         Error::Command("mosquitto", _) => "install it: apt install mosquitto",
+        Error::Command("nft", _) => "it needs nft (apt install nftables), and root or NET_ADMIN",
         Error::Command(..) => {
             "it needs ip from iproute2, and a congestion control that the kernel has"
         }

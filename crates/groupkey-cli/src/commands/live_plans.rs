@@ -14,7 +14,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::address::HostAndPort;
-use crate::commands::impaired_broker::{Emulation, EmulatorWatch, ImpairedBroker, link};
+use crate::commands::impaired_broker::{
+    Emulation, EmulatorWatch, FirewalledBroker, ImpairedBroker, link,
+};
 use crate::failure::Failure;
 use crate::interruption;
 use crate::progress::ProgressBar;
@@ -27,7 +29,17 @@ pub(crate) const MOST_LIVE_MEMBERS: u32 = 1_000;
 pub(crate) struct LiveBroker {
     name: String,
     address: SocketAddr,
-    impaired: Option<(ImpairedBroker, String)>,
+    between: Between,
+}
+
+/// What is between clients and broker.
+#[derive(Debug)]
+enum Between {
+    /// The emulator, and the congestion control of its links.
+    Emulator(ImpairedBroker, String),
+    /// A packet filter in each client.
+    Firewall(FirewalledBroker),
+    Nothing,
 }
 
 /// A measured row.
@@ -60,6 +72,13 @@ impl LiveBroker {
         Ok(Self::behind(impaired, "Mosquitto".to_owned(), congestion))
     }
 
+    /// Starts a Mosquitto whose clients drop packets themselves.
+    pub(crate) fn firewalled() -> Result<Self, Failure> {
+        let broker = FirewalledBroker::start()?;
+        let (name, address) = ("Mosquitto".to_owned(), broker.address().into());
+        Ok(Self { name, address, between: Between::Firewall(broker) })
+    }
+
     /// Takes an existing broker, with the emulator before it if the plans have loss or delay.
     pub(crate) fn elsewhere(
         broker: &HostAndPort,
@@ -72,7 +91,7 @@ impl LiveBroker {
             (plan.link.initial.loss_percent, plan.link.initial.delay_ms) == (0.0, 0.0)
         };
         if plans.iter().all(is_perfect) {
-            return Ok(Self { name, address, impaired: None });
+            return Ok(Self { name, address, between: Between::Nothing });
         }
         let impaired = ImpairedBroker::elsewhere(address, seed, congestion)?;
         Ok(Self::behind(impaired, name, congestion))
@@ -89,7 +108,7 @@ impl LiveBroker {
         let (mut runs_done, plans_total) = (0, plans.len());
         let runs_total = plans.iter().map(|plan| plan.runs as usize).sum();
         for (plans_done, plan) in plans.iter().enumerate() {
-            let watch = self.impaired.as_ref().map(|(broker, _)| broker.watch());
+            let watch = self.watch();
             let qos = plan.quality_of_service().map_err(|error| {
                 failure(CampaignError::Plan { plan: plan.description(), error })
             })?;
@@ -119,17 +138,28 @@ impl LiveBroker {
 
     /// Describes the broker and the network before it.
     pub(crate) fn description(&self) -> String {
-        match &self.impaired {
-            Some((_, congestion)) => {
-                format!("{} behind the emulator, TCP with {congestion}", self.name)
+        let name = &self.name;
+        match &self.between {
+            Between::Emulator(_, congestion) => {
+                format!("{name} behind the emulator, TCP with {congestion}")
             }
-            None => format!("{}, with nothing in between", self.name),
+            Between::Firewall(_) => {
+                format!("{name}, whose clients drop packets by their own rules (nft), in and out")
+            }
+            Between::Nothing => format!("{name}, with nothing in between"),
+        }
+    }
+
+    fn watch(&self) -> Option<EmulatorWatch<'_>> {
+        match &self.between {
+            Between::Emulator(broker, _) => Some(broker.watch()),
+            Between::Firewall(_) | Between::Nothing => None,
         }
     }
 
     fn behind(impaired: ImpairedBroker, name: String, congestion: &str) -> Self {
         let address = impaired.address().into();
-        Self { name, address, impaired: Some((impaired, congestion.to_owned())) }
+        Self { name, address, between: Between::Emulator(impaired, congestion.to_owned()) }
     }
 
     fn settings(&self, plan: &Plan, qos: Qos) -> StudySettings<'_> {
@@ -138,12 +168,16 @@ impl LiveBroker {
             broker: self.address,
             qos,
             hand_over: plan.hand_over,
-            impaired: self.impaired.as_ref().map(|(broker, _)| (broker.emulator(), link)),
+            impaired: match &self.between {
+                Between::Emulator(broker, _) => Some((broker.emulator(), link)),
+                Between::Firewall(broker) => Some((broker.firewall(), link)),
+                Between::Nothing => None,
+            },
         }
     }
 
     fn emulated(&self, watch: Option<EmulatorWatch<'_>>) -> Option<Emulated> {
-        let (_, congestion) = self.impaired.as_ref()?;
+        let Between::Emulator(_, congestion) = &self.between else { return None };
         Some(Emulated { congestion: congestion.clone(), emulation: watch?.end() })
     }
 

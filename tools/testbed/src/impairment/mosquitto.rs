@@ -1,6 +1,5 @@
 //! A Mosquitto for one run. The simulator's timing is compared with the timing of this broker.
 
-use std::env;
 use std::io::Write;
 use std::net::{SocketAddr, SocketAddrV4, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -8,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::device::Error;
+use super::search_path;
 
 /// A Mosquitto that runs until it is dropped.
 #[derive(Debug)]
@@ -36,11 +36,9 @@ impl Mosquitto {
         reach: SocketAddrV4,
         further: &str,
     ) -> Result<Self, Error> {
-        // Distributions install Mosquitto in a folder that only root's search path has.
-        let path = env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/local/sbin";
         let mut child = Command::new(NAME)
             .args(["-c", "/dev/stdin"])
-            .env("PATH", path)
+            .env("PATH", search_path())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -36,6 +36,11 @@ pub(crate) struct LiveArguments {
     #[arg(long, value_name = "HOST:PORT")]
     broker: Option<HostAndPort>,
 
+    /// Drop packets in a packet filter (nft) of each client, on their way out and in, as S000 did:
+    /// with loss and without delay. Needs nft, and the right to use it.
+    #[arg(long, conflicts_with_all = ["broker", "congestion"])]
+    firewall: bool,
+
     /// Congestion control of the emulated links' TCP, as the kernel calls it [default: cubic].
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
@@ -50,8 +55,11 @@ impl LiveArguments {
     /// Refuses options that only a live run uses. (The parser does not, if another option
     /// excludes --live.)
     pub(crate) fn refuse_without_live(&self) -> Result<(), Failure> {
-        let given =
-            [("--broker", self.broker.is_some()), ("--congestion", self.congestion.is_some())];
+        let given = [
+            ("--broker", self.broker.is_some()),
+            ("--congestion", self.congestion.is_some()),
+            ("--firewall", self.firewall),
+        ];
         if self.live { Ok(()) } else { Failure::refuse_any(&given, "--live") }
     }
 }
@@ -70,7 +78,12 @@ pub(super) fn run(
             .with_help(format!("up to {MOST_LIVE_MEMBERS} share one machine; simulate more")));
     }
     let congestion = arguments.congestion.as_deref().unwrap_or("cubic");
+    if arguments.firewall && plans.iter().any(|plan| plan.link.initial.delay_ms > 0.0) {
+        return Err(Failure::input("--firewall drops packets, and delays none")
+            .with_help("leave --delay out, or leave --firewall out: the emulator does both"));
+    }
     let broker = match &arguments.broker {
+        _ if arguments.firewall => LiveBroker::firewalled()?,
         Some(broker) => LiveBroker::elsewhere(broker, plans, seed, congestion)?,
         None => LiveBroker::mosquitto(seed, congestion)?,
     };
