@@ -40,7 +40,7 @@ Choose and compare:
   choose      which scheme fits a group's requirements, with the evidence
   schemes     the schemes: class, provenance, operations, claims, parameters
   bench       what each role of a scheme computes, keeps and sends
-  net         how long until all have the new key, in a simulated or real network
+  net         how long until all have the new key, in a simulated or real net
   audit       attack schemes: their claims beside what an adversary gets
   report      a page of results: charts, a section for each scheme, tables
   compare     two results files: what changed, and what may be noise

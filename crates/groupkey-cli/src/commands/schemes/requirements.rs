@@ -101,12 +101,12 @@ fn describe(requirements: &SchemeRequirements, out: &mut dyn Write) -> Result<()
     let mut table = Table::new([
         Column::text("operation"),
         Column::text("phase"),
-        Column::text("channel"),
+        Column::text("channel").may_go(1),
         Column::text("from"),
         Column::text("to"),
         Column::text("as"),
         Column::number("messages"),
-        Column::number("longest body B"),
+        Column::number("longest body B").may_go(2),
     ]);
     for used in uses {
         let Use { operation, phase, from, to, reach, messages, longest_body_bytes } = used;
@@ -121,7 +121,7 @@ fn describe(requirements: &SchemeRequirements, out: &mut dyn Write) -> Result<()
             longest_body_bytes.to_string(),
         ]);
     }
-    write!(out, "{table}")?;
+    table.print_fitting(WIDER, out)?;
     writeln!(out, "a join changes the key at once: {}", changed(requirements.join_changes_key))?;
     writeln!(out, "a leave changes the key at once: {}", changed(requirements.leave_changes_key))?;
     match member_bytes_per_member {
