@@ -98,6 +98,8 @@ pub enum VerdictGround {
     TemporaryBytes,
     /// What real parties sent and did.
     Runs,
+    /// An equation with numbers in it.
+    Calculation,
     /// Counted primitives at the prices of this device, which are its profile's.
     Device(&'static str),
     /// Runs of the simulated network.
@@ -209,6 +211,7 @@ impl VerdictGround {
             Self::PermanentBytes => "counted bytes of keys that are kept".to_owned(),
             Self::TemporaryBytes => "counted bytes of keys during an operation".to_owned(),
             Self::Runs => "what real parties did".to_owned(),
+            Self::Calculation => "a calculation".to_owned(),
             Self::Device(name) => format!("counted primitives at the prices of {name}"),
             Self::Network => "runs of the simulated network".to_owned(),
         }
@@ -221,6 +224,7 @@ impl VerdictGround {
                 "far more runs (--runs), for the effect is about as large as the margin"
             }
             Self::Device(_) => "a profile of the device with prices for the suite, and every size",
+            Self::Calculation => "numbers",
             Self::Counts(_) | Self::PermanentBytes | Self::TemporaryBytes | Self::Runs => {
                 "a run of every size, without --most-members"
             }

@@ -1,6 +1,7 @@
 //! Nishat on an ESP32 (Prantl et al. 2020, MASCOTS, doi 10.1109/mascots50786.2020.9285948; S004):
 //! sizes, times and energy of a member.
 
+mod gamma_example;
 mod member_counts;
 
 use std::sync::LazyLock;
@@ -11,6 +12,7 @@ use groupkey::crypto::meter::Meter;
 use groupkey::protection::Guard;
 use groupkey_choose::number;
 
+use self::gamma_example::GammaExample;
 pub(super) use self::member_counts::MemberCounts;
 use super::claims::{ClaimDraft, percent};
 use super::evidence::SettingComparison;
@@ -78,6 +80,9 @@ fn examine(rows: &[BenchRow], thresholds: &Thresholds) -> StudyResult {
     verdicts.push(constant_update(cells));
     verdicts.push(times_below(&study, cells));
     verdicts.push(decryption_over_encryption(&study, cells));
+    let example = GammaExample::printed(&study);
+    published.extend(example.beside(&study));
+    verdicts.push(example.verdict(&study, cells));
     StudyResult { published, verdicts }
 }
 

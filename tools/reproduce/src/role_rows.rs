@@ -72,7 +72,7 @@ impl Yardstick {
             VerdictGround::Counts(device) => Self::Counted(device),
             VerdictGround::PermanentBytes => Self::Permanent,
             VerdictGround::TemporaryBytes => Self::Temporary,
-            VerdictGround::Runs | VerdictGround::Network => Self::Seen,
+            VerdictGround::Calculation | VerdictGround::Runs | VerdictGround::Network => Self::Seen,
             VerdictGround::Device(device) => Self::Modelled(device),
         }
     }
