@@ -17,7 +17,7 @@ mod averages;
 mod replay;
 mod rivals;
 
-use groupkey::catalogue::{self, Recovery};
+use groupkey::catalogue::Recovery;
 use serde::{Deserialize, Serialize};
 
 use self::averages::{Rates, RollingAverages};
@@ -27,6 +27,7 @@ use crate::assessment::{Grounds, change_cost};
 use crate::choice::{ChooseError, assess_on, equals_on};
 use crate::decision::{Assessment, Candidate, Reason};
 use crate::equals::{equals, is_equal};
+use crate::registry;
 use crate::requirements::{Requirements, Sleep};
 
 /// How readily a group changes its scheme.
@@ -395,7 +396,7 @@ fn saving(present: &Assessment, other: &Assessment) -> f64 {
 
 /// Returns whether members of a scheme that missed a change must leave and join again.
 fn rejoins(candidate: &Candidate) -> bool {
-    let scheme = catalogue::scheme(&candidate.variant.scheme);
+    let scheme = registry::scheme(&candidate.variant.scheme);
     scheme.is_some_and(|scheme| scheme.recovery == Recovery::Rejoin)
 }
 

@@ -1,8 +1,9 @@
 //! An answer: a decision in words, block by block, as a terminal shows it.
 
 use crate::decision::{Assessment, Decision, ExcludedScheme, Quantity};
+use crate::programs::Programs;
 use crate::requirements::Requirements;
-use crate::{number, words};
+use crate::{number, registry, words};
 
 /// What an answer consists of, from the recommendation to what is out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +78,7 @@ impl Answer {
                 .iter()
                 .flat_map(|(what, command)| [format!("{what}:"), format!("  {command}")]);
             blocks.push(lines_below("These make the figures again:", lines));
+            blocks.extend(programs(best));
         }
         blocks.extend(front(decision, depth));
         if !decision.turns.is_empty() {
@@ -91,6 +93,13 @@ impl Answer {
     }
 }
 
+/// Where the recommended scheme runs.
+fn programs(best: &Assessment) -> Option<Block> {
+    let scheme = registry::scheme(&best.candidate.variant.scheme)?;
+    let lines = Programs::of(scheme).told(scheme.id);
+    Some(lines_below("A member of it runs in:", lines))
+}
+
 fn lines_below(title: &str, lines: impl IntoIterator<Item = String>) -> Block {
     Block::Lines { title: title.to_owned(), lines: lines.into_iter().collect() }
 }
@@ -102,7 +111,7 @@ fn figures(best: &Assessment, requirements: &Requirements) -> Block {
             name.to_owned(),
             number::rounded(figure.value),
             unit.to_owned(),
-            words::interval(figure),
+            words::interval(figure, requirements),
             words::ground(figure, requirements),
         ]
     });
@@ -225,7 +234,7 @@ mod tests {
             "Of the 2 candidates that meet all requirements it costs least: 1.5 a day",
             "99 % of changes are complete within 430 ms, a member needs 12 mJ a day.",
             "completion, 99 % 430 ms 380 to 500 fitted, extrapolated",
-            "member's energy 0.012 J/day exact modelled on cortex-m4",
+            "member's energy 0.012 J/day unknown modelled on cortex-m4 with 802.15.4, assumed",
             "again: what is counted: groupkey bench",
             "above 1,400 members take skdc, standard, mac, QoS 1",
             "tgdh limits.complete: at most 200 ms, but 430 ms; it needs limits.complete = 430 (and 1 \

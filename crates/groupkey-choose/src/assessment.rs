@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use groupkey::catalogue::{self, Scheme};
+use groupkey::catalogue::Scheme;
 
+use crate::choice::ChooseError;
 use crate::completion::{ACKNOWLEDGEMENT, Completion, Model, Situation};
 use crate::decision::{Assessment, Candidate, Figure, Ground, Quantity};
-use crate::device::{BoardCapacity, DevicePrices, MemberMemory, OnAir};
+use crate::device::{DevicePrices, MESSAGE_HEADERS, MemberMemory, OnAir, RadioPrices};
 use crate::evidence::{Estimate, Evidence, Load, PrimitiveCount, ProtocolTraffic, Sample, Uses};
-use crate::requirements::{NetworkConditions, Requirements};
+use crate::registry;
+use crate::requirements::{Devices, NetworkConditions, Requirements};
 
 /// What a choice rests on.
 #[derive(Clone, Copy, Debug)]
@@ -17,19 +19,55 @@ pub struct Grounds<'a> {
     pub evidence: &'a Evidence,
     /// The model of completion times.
     pub model: &'a Model,
-    /// The prices of devices.
-    pub devices: &'a [DevicePrices],
     /// What members take of memory.
     pub memories: &'a [MemberMemory],
 }
 
-/// The devices of a group.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct GroupDevices<'a> {
-    pub(crate) member: &'a DevicePrices,
-    pub(crate) gateway: &'a DevicePrices,
-    pub(crate) controller: &'a DevicePrices,
+/// The devices of a group, the member's with the radio that is named.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupDevices {
+    pub(crate) member: DevicePrices,
+    pub(crate) gateway: DevicePrices,
+    pub(crate) controller: DevicePrices,
 }
+
+impl GroupDevices {
+    /// Looks them up.
+    pub(crate) fn of(devices: &Devices) -> Result<Self, ChooseError> {
+        let unknown = |field, kind, name: &str, known: Vec<String>| ChooseError::UnknownName {
+            field,
+            kind,
+            name: name.to_owned(),
+            known,
+        };
+        let device = |field, name: &str| {
+            let prices = devices.prices(name).cloned();
+            prices.ok_or_else(|| {
+                let known = DevicePrices::shipped().iter().map(|device| device.name.clone());
+                unknown(field, "device with prices", name, known.collect())
+            })
+        };
+        let mut member = device("devices.member", &devices.member)?;
+        if let Some(name) = &devices.radio {
+            let radio = devices.radio_prices(name).cloned();
+            member.radio = Some(radio.ok_or_else(|| {
+                let known = RadioPrices::shipped().iter().map(|radio| radio.name.clone());
+                unknown("devices.radio", "radio", name, known.collect())
+            })?);
+        }
+        if member.active.is_none() {
+            return Err(ChooseError::NoGround { field: "devices.member", why: NO_POWER });
+        }
+        Ok(Self {
+            member,
+            gateway: device("devices.gateway", &devices.gateway)?,
+            controller: device("devices.controller", &devices.controller)?,
+        })
+    }
+}
+
+const NO_POWER: &str = "its profile has no power; give it [power.idle] and [power.active] \
+                        (docs/devices.md), or take a board";
 
 /// A change of the key, and how often it happens.
 struct ChangeRate {
@@ -43,7 +81,7 @@ pub(crate) struct Prospect<'a> {
     candidate: Candidate,
     scheme: &'static Scheme,
     changes: Vec<ChangeRate>,
-    devices: GroupDevices<'a>,
+    devices: &'a GroupDevices,
     model: &'a Model,
     /// Working memory and program memory (bytes), where they were counted.
     memory: (Option<Estimate<f64>>, Option<f64>),
@@ -55,16 +93,8 @@ impl Grounds<'static> {
         Self {
             evidence: Evidence::shipped(),
             model: Model::shipped(),
-            devices: DevicePrices::shipped(),
             memories: MemberMemory::shipped(),
         }
-    }
-}
-
-impl<'a> Grounds<'a> {
-    /// Returns a device by the name of its profile.
-    pub fn device(&self, name: &str) -> Option<&'a DevicePrices> {
-        self.devices.iter().find(|device| device.name == name)
     }
 }
 
@@ -89,15 +119,15 @@ impl<'a> Prospect<'a> {
     /// the group needs was not counted for it.
     pub(crate) fn new(
         grounds: &Grounds<'a>,
-        devices: GroupDevices<'a>,
+        devices: &'a GroupDevices,
         requirements: &Requirements,
         candidate: &Candidate,
         members: u32,
     ) -> Option<Self> {
-        let scheme = catalogue::scheme(&candidate.variant.scheme)?;
+        let scheme = registry::scheme(&candidate.variant.scheme)?;
         let one_by_one = one_by_one(grounds, requirements, candidate, members)?;
         let changes = in_batches(grounds, requirements, candidate, members).unwrap_or(one_by_one);
-        let memory = memory(grounds, devices.member, candidate, members);
+        let memory = memory(grounds, &devices.member, candidate, members);
         let (candidate, model) = (candidate.clone(), grounds.model);
         Some(Self { candidate, scheme, changes, devices, model, memory })
     }
@@ -106,11 +136,14 @@ impl<'a> Prospect<'a> {
     /// something that the variant does.
     pub(crate) fn assess(&self, requirements: &Requirements, qos: u8) -> Option<Assessment> {
         let network = &requirements.network;
-        let GroupDevices { member, gateway, controller } = self.devices;
+        let GroupDevices { member, gateway, controller } = &self.devices;
         let suite = &self.candidate.variant.suite;
         let (working, flash) = self.memory;
         let mut day = Day { working, flash, ..Day::default() };
         let mut error = 0.0_f64;
+        // The radio wakes for changes that the busiest member takes part in.
+        let wakes = self.changes.iter().filter(|change| change.sample.value.busiest.is_on_air());
+        let wakes: f64 = wakes.map(|change| change.rate).sum::<f64>() / DAY;
         for ChangeRate { sample: Estimate { value: sample, is_extrapolated }, rate } in
             &self.changes
         {
@@ -128,7 +161,8 @@ impl<'a> Prospect<'a> {
             day.complete(&completion, *rate);
             error = error.max(completion.error);
             let busiest = Exchange::of(&sample.busiest, member, network, qos);
-            day.energy += rate * energy(member, suite, &sample.busiest, network, qos)?;
+            let energy = MemberEnergy::of(member, suite, &sample.busiest, &busiest, wakes)?;
+            day.energy.add(*rate, &energy);
             day.sent += rate * busiest.sent.bytes;
             day.received += rate * busiest.received.bytes;
             day.keys = day.keys.max(sample.busiest.keys);
@@ -140,7 +174,7 @@ impl<'a> Prospect<'a> {
         let mut candidate = self.candidate.clone();
         candidate.qos = qos;
         let weights = &requirements.weights;
-        let cost = weights.joule * day.energy
+        let cost = weights.joule * day.energy.joule()
             + weights.second * day.waiting / 1e3
             + weights.kilobyte * (day.sent + day.received) / 1e3;
         Some(Assessment { candidate, cost, error, figures: day.figures() })
@@ -156,7 +190,7 @@ fn memory(
     members: u32,
 ) -> (Option<Estimate<f64>>, Option<f64>) {
     let of = |counts: &String| MemberMemory::of(grounds.memories, &candidate.variant, counts);
-    let known = member.counts.as_ref().and_then(of);
+    let known = member.counts.as_ref().and_then(|counts| of(&counts.device));
     (known.and_then(|known| known.at(members)), known.and_then(|known| known.flash))
 }
 
@@ -169,41 +203,32 @@ pub(crate) fn change_cost(
     candidate: &Candidate,
     members: u32,
 ) -> Option<f64> {
-    let of = &requirements.devices;
-    let devices = GroupDevices {
-        member: match &of.board {
-            None => grounds.device(&of.member)?,
-            Some(name) => BoardCapacity::device(name)?,
-        },
-        gateway: grounds.device(&of.gateway)?,
-        controller: grounds.device(&of.controller)?,
-    };
+    let devices = GroupDevices::of(&requirements.devices).ok()?;
     let sample = grounds.evidence.counts(&candidate.variant, "create", members)?;
     let changes = vec![ChangeRate { sample, rate: 1.0 }];
-    let scheme = catalogue::scheme(&candidate.variant.scheme)?;
+    let scheme = registry::scheme(&candidate.variant.scheme)?;
     let model = grounds.model;
-    let memory = memory(grounds, devices.member, candidate, members);
+    let memory = memory(grounds, &devices.member, candidate, members);
     let own = candidate.clone();
-    let prospect = Prospect { candidate: own, scheme, changes, devices, model, memory };
+    let prospect = Prospect { candidate: own, scheme, changes, devices: &devices, model, memory };
     let creation = prospect.assess(requirements, candidate.qos)?.cost;
     let enrolment = Uses(BTreeMap::from(
         [("sign", 1.0), ("verify", 1.0), ("exponentiate", 2.0)].map(|(primitive, calls)| {
             (primitive.to_owned(), PrimitiveCount { calls, amount: calls * ENROLMENT })
         }),
     ));
-    let DevicePrices { active, radio, .. } = devices.member;
-    let computation = devices.member.time(&candidate.variant.suite, &enrolment).unwrap_or_default();
-    let message =
-        OnLink { packets: (ENROLMENT / packet_of(devices.member)).ceil(), bytes: ENROLMENT };
-    let on_air =
-        radio.map_or(0.0, |radio| message.energy(radio.send) + message.energy(radio.receive));
-    let joule = computation / 1e9 * active + on_air;
+    let member = &devices.member;
+    let message = OnLink { packets: (ENROLMENT / packet_of(member)).ceil(), bytes: ENROLMENT };
+    let both = Exchange { sent: message, received: message };
+    let load = Load { uses: enrolment, ..Load::default() };
+    let energy = MemberEnergy::of(member, &candidate.variant.suite, &load, &both, 0.0);
+    let joule = energy.map_or(0.0, |energy| energy.joule());
     let weights = &requirements.weights;
     Some(creation + weights.joule * joule + weights.kilobyte * 2.0 * ENROLMENT / 1e3)
 }
 
 /// Bytes of a member's request and of the answer in an enrolment, each with its headers: two of
-/// [`HEADERS`], a request of about 230 bytes and a welcome of about 350.
+/// [`MESSAGE_HEADERS`], a request of about 230 bytes and a welcome of about 350.
 const ENROLMENT: f64 = 400.0;
 
 /// The sums of a day.
@@ -215,7 +240,7 @@ struct Day {
     waiting_between: (f64, f64),
     of_99: f64,
     of_99_between: (f64, f64),
-    energy: f64,
+    energy: MemberEnergy,
     sent: f64,
     received: f64,
     keys: f64,
@@ -271,7 +296,7 @@ impl Day {
                 Ground::Fitted,
             ),
             figure(Quantity::CompletionOf99, self.of_99, self.of_99_between, Ground::Fitted),
-            exact(Quantity::Energy, self.energy, Ground::Modelled),
+            figure(Quantity::Energy, self.energy.joule(), self.energy.interval(), Ground::Modelled),
             exact(Quantity::Sent, self.sent, Ground::Counted),
             exact(Quantity::Received, self.received, Ground::Counted),
             exact(Quantity::Keys, self.keys, Ground::Counted),
@@ -285,24 +310,58 @@ impl Day {
     }
 }
 
-/// Returns the energy (J) that a load takes on a device, modelled. Headers of MQTT, TCP and IP and
-/// acknowledgements are included, and what is lost is sent again. `None` if the device has no price
-/// for a primitive.
-fn energy(
-    device: &DevicePrices,
-    suite: &str,
-    load: &Load,
-    network: &NetworkConditions,
-    qos: u8,
-) -> Option<f64> {
-    let computation = device.time(suite, &load.uses)? / 1e9 * device.active;
-    let Some(radio) = device.radio else {
-        return Some(computation);
-    };
-    let Exchange { sent, received } = Exchange::of(load, device, network, qos);
-    let (sending, receiving) = (sent.energy(radio.send), received.energy(radio.receive));
-    Some(computation + sending + receiving)
+/// The energy that a member takes, each part with half the width of its interval (J). The parts'
+/// errors do not depend on each other: a power, sending, receiving, and waking the radio.
+#[derive(Clone, Copy, Debug, Default)]
+struct MemberEnergy([(f64, f64); 4]);
+
+impl MemberEnergy {
+    /// Returns what a change takes with this load and this exchange, if the radio wakes so often a
+    /// second. `None` if the device has no price for a primitive, or no power.
+    fn of(
+        device: &DevicePrices,
+        suite: &str,
+        load: &Load,
+        exchange: &Exchange,
+        wakes: f64,
+    ) -> Option<Self> {
+        let seconds = device.time(suite, &load.uses)? / 1e9;
+        let (watt, error) = device.active?;
+        let computation = (seconds * watt, seconds * error);
+        let Some(radio) = &device.radio else { return Some(Self([computation, NONE, NONE, NONE])) };
+        let Exchange { sent, received } = exchange;
+        let part = |on_link: &OnLink, on_air: OnAir| {
+            let joule = on_link.energy(on_air);
+            (joule, joule * on_air.error)
+        };
+        let is_on_air = sent.packets + received.packets > 0.0;
+        let waking = if is_on_air { radio.waking(wakes) } else { NONE };
+        Some(Self([computation, part(sent, radio.send), part(received, radio.receive), waking]))
+    }
+
+    /// Adds so many times as much. The error of a part is the same each time.
+    fn add(&mut self, times: f64, other: &Self) {
+        for ((joule, error), (more, more_error)) in self.0.iter_mut().zip(other.0) {
+            *joule += times * more;
+            *error += times * more_error;
+        }
+    }
+
+    fn joule(&self) -> f64 {
+        self.0.iter().map(|(joule, _)| joule).sum()
+    }
+
+    /// The ends are the value if no source gives an error.
+    fn interval(&self) -> (f64, f64) {
+        let error = self.0.iter().map(|(_, error)| error.powi(2)).sum::<f64>().sqrt();
+        ((self.joule() - error).max(0.0), self.joule() + error)
+    }
 }
+
+const NONE: (f64, f64) = (0.0, 0.0);
+
+/// Seconds of a day.
+const DAY: f64 = 86_400.0;
 
 /// What a party sends and receives in an operation, headers of MQTT, TCP and IP and the
 /// acknowledgements of MQTT included. Each is sent again as often as it is lost, on average.
@@ -327,7 +386,7 @@ impl Exchange {
         let again = 1.0 / (1.0 - network.loss / 100.0);
         let on_link = |traffic: ProtocolTraffic, of_own: f64, of_others: f64| {
             let acknowledgements = sent.messages * of_own + load.received.messages * of_others;
-            let bytes = traffic.bytes + traffic.messages * HEADERS;
+            let bytes = traffic.bytes + traffic.messages * MESSAGE_HEADERS;
             let mean = if traffic.messages > 0.0 { bytes / traffic.messages } else { 0.0 };
             let packets = traffic.messages * (mean / packet_of(device)).ceil();
             OnLink {
@@ -350,11 +409,8 @@ impl OnLink {
 
 /// Returns the longest payload of a device's packets (bytes).
 fn packet_of(device: &DevicePrices) -> f64 {
-    device.radio.map_or(f64::INFINITY, |radio| radio.packet)
+    device.radio.as_ref().map_or(f64::INFINITY, |radio| radio.packet)
 }
-
-/// Bytes of the headers of a message: TCP, IP, MQTT and its topic.
-const HEADERS: f64 = 70.0;
 
 /// Members that join, and members that leave, in a counted batch.
 const BATCH: f64 = 2.0;

@@ -4,17 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use groupkey::catalogue::SCHEMES;
-
 use crate::assessment::{Grounds, GroupDevices, Prospect};
 use crate::decision::{
     Assessment, Candidate, Decision, ExcludedScheme, Quantity, Reason, TippingPoint,
 };
-use crate::device::BoardCapacity;
 use crate::equals::{by_cost, equals};
 use crate::exclusion::{by_limits, by_nature, distance, given_up};
 use crate::requirements::{Impossible, Requirements};
-use crate::spelling;
+use crate::{registry, spelling};
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,39 +145,13 @@ pub fn assess_on(
 /// The candidates, and what is known of them.
 struct CandidateSet<'a> {
     grounds: Grounds<'a>,
-    devices: GroupDevices<'a>,
+    devices: GroupDevices,
 }
 
 impl<'a> CandidateSet<'a> {
     fn new(requirements: &Requirements, grounds: &Grounds<'a>) -> Result<Self, ChooseError> {
         requirements.validate().map_err(ChooseError::Impossible)?;
-        let device = |field, name: &str| {
-            grounds.device(name).ok_or_else(|| ChooseError::UnknownName {
-                field,
-                kind: "device with prices",
-                name: name.to_owned(),
-                known: grounds.devices.iter().map(|device| device.name.clone()).collect(),
-            })
-        };
-        let of = &requirements.devices;
-        let devices = GroupDevices {
-            member: match &of.board {
-                None => device("devices.member", &of.member)?,
-                Some(name) => {
-                    BoardCapacity::device(name).ok_or_else(|| ChooseError::UnknownName {
-                        field: "devices.board",
-                        kind: "board",
-                        name: name.clone(),
-                        known: BoardCapacity::shipped()
-                            .iter()
-                            .map(|board| board.name.clone())
-                            .collect(),
-                    })?
-                }
-            },
-            gateway: device("devices.gateway", &of.gateway)?,
-            controller: device("devices.controller", &of.controller)?,
-        };
+        let devices = GroupDevices::of(&requirements.devices)?;
         if requirements.limits.flash.is_some() && devices.member.counts.is_none() {
             return Err(ChooseError::NoGround { field: "limits.flash", why: NOT_WEIGHED });
         }
@@ -215,7 +186,7 @@ impl<'a> CandidateSet<'a> {
         requirements: &'r Requirements,
     ) -> impl Iterator<Item = (Candidate, Vec<Reason>)> + 'r {
         self.grounds.evidence.known().iter().filter_map(move |known| {
-            let scheme = groupkey::catalogue::scheme(&known.variant.scheme)?;
+            let scheme = registry::scheme(&known.variant.scheme)?;
             let reasons = by_nature(requirements, scheme, known);
             let qos = *qualities(requirements).start();
             Some((Candidate { variant: known.variant.clone(), qos }, reasons))
@@ -232,7 +203,7 @@ impl<'a> CandidateSet<'a> {
     ) {
         let members = &requirements.members;
         let prospect =
-            |members| Prospect::new(&self.grounds, self.devices, requirements, candidate, members);
+            |members| Prospect::new(&self.grounds, &self.devices, requirements, candidate, members);
         let Some(now) = prospect(members.now) else { return };
         let most = members.at_most();
         let later = if most == members.now { None } else { prospect(most) };
@@ -299,7 +270,7 @@ impl<'a> CandidateSet<'a> {
         let meet = |scheme: &str| {
             meets.iter().any(|one: &Assessment| one.candidate.variant.scheme == scheme)
         };
-        let out = SCHEMES.iter().filter(|scheme| !meet(scheme.id)).map(|scheme| {
+        let out = registry::schemes().filter(|scheme| !meet(scheme.id)).map(|scheme| {
             misses.remove(scheme.id).unwrap_or_else(|| ExcludedScheme {
                 candidate: None,
                 scheme: scheme.id.to_owned(),
@@ -493,7 +464,7 @@ fn beats(one: &Assessment, other: &Assessment) -> bool {
 }
 
 const NOT_WEIGHED: &str = "programs were weighed for microcontrollers alone; give a devices.member \
-                           such as cortex-m4, or a devices.board";
+                           such as cortex-m4 or nrf52840";
 const NOT_MODELLED: &str = "this is not in the model of completion times; leave it out, or let \
                             groupkey choose simulate candidates with it";
 

@@ -8,27 +8,41 @@ use serde::{Deserialize, Serialize};
 use crate::decision::Variant;
 use crate::evidence::{Estimate, Uses};
 
-/// A device's prices.
+/// A device's prices, and what a program has of its memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct DevicePrices {
-    /// The name of its profile.
+    /// Its name.
     pub name: String,
     /// What each primitive costs, by suite and by the meter's name of the primitive.
     pub prices: BTreeMap<String, BTreeMap<String, Price>>,
     /// Time to take in a message over MQTT, and an acknowledgement (ns).
     pub packets: (f64, f64),
-    /// Power while it computes (W).
-    pub active: f64,
+    /// Power while it computes, and half the width of its interval (W). `None` if nobody knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<(f64, f64)>,
     /// Its radio. `None` if it is on a cable, which is not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub radio: Option<RadioPrices>,
-    /// The processor on which memory was counted, by the name of its device.
+    /// The processor on which memory was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub counts: Option<String>,
-    /// Where power and radio come from, in one sentence: `measured`, `published`, `counted` or
+    pub counts: Option<CountedCore>,
+    /// Working memory and program memory that a program has (bytes), if it is a board.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<(f64, f64)>,
+    /// Where times and power come from, in one sentence: `measured`, `published`, `counted` or
     /// `assumed` comes first.
     pub source: String,
+}
+
+/// A processor that stands for a device's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CountedCore {
+    /// The name of its device: `cortex-m4` or `rv32imac`.
+    pub device: String,
+    /// How closely it stands for the other one: `own`, `lower-bound` or `stand-in`.
+    pub bearing: String,
 }
 
 /// What one primitive costs.
@@ -42,16 +56,28 @@ pub struct Price {
     pub per_unit: f64,
 }
 
-/// What a device's radio takes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// What a radio takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RadioPrices {
+    /// Its name: `802.15.4`.
+    pub name: String,
     /// The longest payload of a packet (bytes). A longer message takes several.
     pub packet: f64,
     /// What sending takes.
     pub send: OnAir,
     /// What receiving takes.
     pub receive: OnAir,
+    /// What it takes until the first packet can pass, and half the width of its interval (J), if
+    /// the radio sleeps or connects anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake: Option<(f64, f64)>,
+    /// How long it stays awake after the last packet (s), its power meanwhile, and half the width
+    /// of that power's interval (W).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tail: Option<(f64, f64, f64)>,
+    /// Whether one of these figures is assumed.
+    pub is_assumed: bool,
 }
 
 /// Energy on the air.
@@ -62,6 +88,56 @@ pub struct OnAir {
     pub per_packet: f64,
     /// Of a byte of payload (J).
     pub per_byte: f64,
+    /// Half the width of the interval of both (share).
+    #[serde(default)]
+    pub error: f64,
+}
+
+/// Bytes of the headers of a message on a link: TCP, IP, MQTT and its topic.
+pub const MESSAGE_HEADERS: f64 = 70.0;
+
+/// A device or a radio of one's own, as a file describes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceFile {
+    /// The file's path, as requirements name it.
+    pub name: String,
+    /// The file's text, for programs that need more of it than prices.
+    pub text: String,
+    /// Its prices.
+    pub prices: FilePrices,
+}
+
+/// What a file describes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FilePrices {
+    /// A device.
+    Device(Box<DevicePrices>),
+    /// A radio.
+    Radio(RadioPrices),
+}
+
+impl RadioPrices {
+    /// Returns the radios that come with the program, in the order of their names.
+    pub fn shipped() -> &'static [Self] {
+        static SHIPPED: OnceLock<Vec<RadioPrices>> = OnceLock::new();
+        SHIPPED.get_or_init(|| {
+            let lines = include_str!("../../../data/radios.jsonl").lines();
+            lines.map(|line| serde_json::from_str(line).expect("a test reads it")).collect()
+        })
+    }
+
+    /// Returns the energy that a radio takes for one of many wake-ups at random times, so many a
+    /// second on average, and half the width of its interval (J). A radio that is still awake is not
+    /// woken, and two tails that overlap are one.
+    pub(crate) fn waking(&self, a_second: f64) -> (f64, f64) {
+        let (joule, error_joule) = self.wake.unwrap_or_default();
+        let (seconds, watt, error_watt) = self.tail.unwrap_or_default();
+        // Of a Poisson process: whether no wake-up lies within the tail before, and how long it is
+        // until the next one, at most the tail.
+        let still = (-a_second * seconds).exp();
+        let awake = if a_second > 0.0 { (1.0 - still) / a_second } else { seconds };
+        (still * joule + awake * watt, (still * error_joule).hypot(awake * error_watt))
+    }
 }
 
 impl OnAir {
@@ -96,71 +172,6 @@ impl DevicePrices {
             time += count.calls * price.per_call + count.amount * price.per_unit;
         }
         Some(time)
-    }
-}
-
-/// A named device: what a program has of its memory, and how it compares with a counted processor.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct BoardCapacity {
-    /// Its name.
-    pub name: String,
-    /// The device whose counts stand for it.
-    pub counts: String,
-    /// How closely they do: `own`, `lower-bound` or `stand-in`.
-    pub bearing: String,
-    /// Time of an instruction, as a multiple of that of the counts' device.
-    pub pace: f64,
-    /// Working memory that a program has (bytes).
-    pub memory: f64,
-    /// Program memory that a program has (bytes).
-    pub flash: f64,
-    /// Power while it computes (W).
-    pub active: f64,
-    /// Its radio.
-    pub radio: RadioPrices,
-}
-
-impl BoardCapacity {
-    /// Returns the boards that come with the program.
-    pub fn shipped() -> &'static [Self] {
-        static SHIPPED: OnceLock<Vec<BoardCapacity>> = OnceLock::new();
-        SHIPPED.get_or_init(|| {
-            let lines = include_str!("../../../data/boards.jsonl").lines();
-            lines.map(|line| serde_json::from_str(line).expect("a test reads it")).collect()
-        })
-    }
-
-    /// Returns the board of this name among those that come with the program.
-    pub fn named(name: &str) -> Option<&'static Self> {
-        Self::shipped().iter().find(|board| board.name == name)
-    }
-
-    /// Returns the prices of a board of this name.
-    pub fn device(name: &str) -> Option<&'static DevicePrices> {
-        static DEVICES: OnceLock<Vec<DevicePrices>> = OnceLock::new();
-        let devices = DEVICES.get_or_init(|| {
-            Self::shipped()
-                .iter()
-                .filter_map(|board| Some(board.price(DevicePrices::named(&board.counts)?)))
-                .collect()
-        });
-        devices.iter().find(|device| device.name == name)
-    }
-
-    fn price(&self, counts: &DevicePrices) -> DevicePrices {
-        let mut device = counts.clone();
-        for price in device.prices.values_mut().flat_map(|prices| prices.values_mut()) {
-            price.per_call *= self.pace;
-            price.per_unit *= self.pace;
-        }
-        device.packets = (device.packets.0 * self.pace, device.packets.1 * self.pace);
-        device.name.clone_from(&self.name);
-        device.active = self.active;
-        device.radio = Some(self.radio);
-        device.source =
-            format!("assumed: counts of {} ({}) at the board's clock", self.counts, self.bearing);
-        device
     }
 }
 
@@ -221,18 +232,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_board_has_prices_at_its_own_pace() {
-        for board in BoardCapacity::shipped() {
-            let device = BoardCapacity::device(&board.name).expect("its counts are shipped");
-            let counts = DevicePrices::named(&board.counts).expect("shipped");
-            let sign = |device: &DevicePrices| device.prices["standard"]["sign"].per_call;
-            assert!((sign(device) / sign(counts) - board.pace).abs() < 1e-9, "{}", board.name);
-            assert_eq!(device.counts, counts.counts);
-            assert!(board.memory > 0.0 && board.flash > 0.0 && board.active > 0.0);
+    fn every_board_has_memory_power_and_a_radio() {
+        let boards = DevicePrices::shipped().iter().filter(|device| device.capacity.is_some());
+        for board in boards.clone() {
+            let (memory, flash) = board.capacity.expect("it is a board");
+            assert!(memory > 0.0 && flash > 0.0 && board.active.is_some(), "{}", board.name);
+            assert!(board.radio.is_some() && board.counts.is_some(), "{}", board.name);
         }
-        assert!(
-            BoardCapacity::device("toaster").is_none() && BoardCapacity::named("toaster").is_none()
-        );
+        assert!(boards.count() >= 6 && DevicePrices::named("toaster").is_none());
+    }
+
+    #[test]
+    fn a_radio_that_is_still_awake_is_not_woken() {
+        let radio = |name: &str| RadioPrices::shipped().iter().find(|radio| radio.name == name);
+        let lte = radio("lte-m").expect("it is shipped");
+        let ((wake, _), (seconds, watt, _)) = (lte.wake.unwrap(), lte.tail.unwrap());
+        let (seldom, error) = lte.waking(0.0);
+        assert!((seldom - wake - seconds * watt).abs() < 1e-12 && error > 0.0);
+        // Ten times a tail, it hardly sleeps: each wake-up prolongs the waking by a tenth of it.
+        let (often, _) = lte.waking(10.0 / seconds);
+        assert!((often - seconds * watt / 10.0).abs() < 0.01 * wake, "{often}");
+        assert_eq!(radio("802.15.4").expect("it is shipped").waking(1.0), (0.0, 0.0));
     }
 
     #[test]

@@ -6,9 +6,10 @@
 
 use std::cmp::Ordering;
 
-use groupkey::catalogue::{self, Provenance, Scheme};
+use groupkey::catalogue::{Provenance, Scheme};
 
 use crate::decision::{Assessment, Quantity};
+use crate::registry;
 
 /// Returns the candidates that are equal to the cheapest one, the preferred one first: a specified
 /// scheme before a reconstructed one before a stand-in; one with an [`rfc`] before one without; a
@@ -50,7 +51,7 @@ pub fn size(assessment: &Assessment) -> f64 {
 /// The one that is taken if both are equal first. The order is total.
 fn by_preference(one: &Assessment, other: &Assessment) -> Ordering {
     let standing = |assessment: &Assessment| {
-        let scheme = catalogue::scheme(&assessment.candidate.variant.scheme);
+        let scheme = registry::scheme(&assessment.candidate.variant.scheme);
         (scheme.map_or(u8::MAX, provenance), scheme.and_then(rfc).is_none())
     };
     standing(one)
@@ -147,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_catalogue_knows_which_schemes_have_an_rfc() {
-        let has: Vec<_> = catalogue::SCHEMES
+        let has: Vec<_> = groupkey::catalogue::SCHEMES
             .iter()
             .filter_map(|scheme| Some((scheme.id, rfc(scheme)?)))
             .collect();

@@ -195,16 +195,32 @@ struct VariantKey {
     suite: String,
 }
 
+static SHIPPED: OnceLock<Evidence> = OnceLock::new();
+static BROUGHT: OnceLock<Evidence> = OnceLock::new();
+
 impl Evidence {
     /// The protections of messages whose counts follow from the counts without one.
     pub const GUARDS: [&'static str; 2] = ["mac", "signature"];
 
-    /// Returns the evidence that comes with the program.
+    /// Returns the evidence that comes with the program, and what was [brought](Self::bring).
     pub fn shipped() -> &'static Self {
-        static SHIPPED: OnceLock<Evidence> = OnceLock::new();
         SHIPPED.get_or_init(|| {
-            Self::parse(include_str!("../../../data/counts.jsonl")).expect("a test reads it")
+            let mut all =
+                Self::parse(include_str!("../../../data/counts.jsonl")).expect("a test reads it");
+            if let Some(Self { facts, known, tables }) = BROUGHT.get().cloned() {
+                all.facts.extend(facts);
+                all.tables.extend(tables);
+                all.known.extend(known);
+                all.known.sort_by(|one, other| one.variant.cmp(&other.variant));
+            }
+            all
         })
+    }
+
+    /// Adds evidence on [registered](crate::registry) schemes to what comes with the program, for
+    /// this process. Once, and before anything is chosen: otherwise it returns false.
+    pub fn bring(own: Self) -> bool {
+        SHIPPED.get().is_none() && BROUGHT.set(own).is_ok()
     }
 
     /// Reads evidence: lines of JSON, each either [`SchemeFacts`] or a [`CountTable`].
@@ -398,6 +414,11 @@ impl fmt::Display for EvidenceError {
 impl std::error::Error for EvidenceError {}
 
 impl Load {
+    /// Returns whether something is sent or received.
+    pub(crate) fn is_on_air(&self) -> bool {
+        self.sent.messages + self.received.messages > 0.0
+    }
+
     fn is_idle(&self) -> bool {
         *self == Self::default()
     }

@@ -6,9 +6,10 @@ use groupkey::Operation;
 use groupkey::catalogue::{Class, Law, Provenance, Recovery, Scheme};
 
 use crate::decision::{Assessment, GivenUp, Quantity, Reason};
-use crate::device::BoardCapacity;
+use crate::device::DevicePrices;
 use crate::evidence::VariantFacts;
-use crate::requirements::{Requirements, Security, Sleep};
+use crate::registry;
+use crate::requirements::{Devices, Requirements, Security, Sleep};
 
 /// Returns why a variant is out, whatever it costs.
 pub(crate) fn by_nature(
@@ -98,14 +99,16 @@ pub(crate) fn by_nature(
         "a stand-in: the published protocol could not be identified".to_owned(),
         Some("true".to_owned()),
     );
+    let is_own = registry::own_schemes().any(|own| own.id == scheme.id);
+    let unaudited = (is_own && known.confirmed.is_empty()).then(|| not_audited(scheme.id));
     for (adversary, claims) in [("passive", &security.passive), ("active", &security.active)] {
         for claim in claims {
             rule(
                 known.confirmed.contains(&format!("{adversary}/{claim}")),
                 &format!("security.{adversary}"),
                 &format!("{claim}, confirmed by the audit"),
-                "the audit did not confirm it".to_owned(),
-                Some(format!("without {claim}")),
+                unaudited.clone().unwrap_or_else(|| "the audit did not confirm it".to_owned()),
+                unaudited.is_none().then(|| format!("without {claim}")),
             );
         }
     }
@@ -147,6 +150,14 @@ pub(crate) fn by_nature(
         Some(if scheme.recovery == Recovery::Rejoin { "rejoin" } else { "catch-up" }.to_owned()),
     );
     reasons
+}
+
+/// Returns what is missing for a scheme that the program registered, and the commands that make it.
+fn not_audited(scheme: &str) -> String {
+    format!(
+        "{scheme} was not audited: run audit --scheme {scheme} --profile sound --out {scheme}.jsonl, \
+         then choose --audit {scheme}.jsonl"
+    )
 }
 
 /// Returns which limits a candidate exceeds. A figure that is not exact must keep its limit with
@@ -193,24 +204,28 @@ pub(crate) fn by_limits(requirements: &Requirements, assessment: &Assessment) ->
 /// Returns what of its board's memory a candidate exceeds. What was not counted exceeds nothing
 /// that is known.
 fn by_board(requirements: &Requirements, assessment: &Assessment) -> Vec<Reason> {
-    let board = requirements.devices.board.as_deref().and_then(BoardCapacity::named);
-    let Some(board) = board else { return Vec::new() };
-    let flash = assessment.figure(Quantity::Flash).map(|figure| figure.interval.1);
-    let working = working_memory(assessment);
-    let is_held = |other: &&BoardCapacity| {
-        working.is_none_or(|working| working <= other.memory)
-            && flash.is_none_or(|flash| flash <= other.flash)
+    let Devices { member, .. } = &requirements.devices;
+    let device = requirements.devices.prices(member);
+    let Some((memory, flash)) = device.and_then(|device| device.capacity) else {
+        return Vec::new();
     };
-    let nearest = BoardCapacity::shipped()
-        .iter()
-        .filter(is_held)
-        .min_by(|one, other| one.memory.total_cmp(&other.memory))
-        .map(|board| board.name.clone());
-    let parts = [(working, board.memory, "working memory"), (flash, board.flash, "flash")];
+    let needed = assessment.figure(Quantity::Flash).map(|figure| figure.interval.1);
+    let working = working_memory(assessment);
+    let is_held = |(memory, flash): (f64, f64)| {
+        working.is_none_or(|working| working <= memory)
+            && needed.is_none_or(|needed| needed <= flash)
+    };
+    let boards = DevicePrices::shipped().iter();
+    let nearest = boards
+        .filter_map(|board| Some((board, board.capacity?)))
+        .filter(|(_, capacity)| is_held(*capacity))
+        .min_by(|(_, (one, _)), (_, (other, _))| one.total_cmp(other))
+        .map(|(board, _)| board.name.clone());
+    let parts = [(working, memory, "working memory"), (needed, flash, "flash")];
     let short = parts.into_iter().filter_map(|(needed, available, memory)| {
         let needed = needed.filter(|needed| *needed > available)?;
         Some(Reason {
-            requirement: "devices.board".to_owned(),
+            requirement: "devices.member".to_owned(),
             required: format!("at most {} bytes of {memory}", rounded(available)),
             has: format!("{} bytes", rounded(needed)),
             nearest: nearest.clone(),
@@ -293,7 +308,7 @@ fn claim_and_risk(adversary: &str, claim: &str) -> (String, String) {
 /// relaxed than anything else, if a value is known that would do.
 pub(crate) fn distance(reasons: &[Reason]) -> usize {
     let is_limit = |reason: &Reason| {
-        reason.requirement.starts_with("limits.") || reason.requirement == "devices.board"
+        reason.requirement.starts_with("limits.") || reason.requirement == "devices.member"
     };
     let weight = |reason: &Reason| match (is_limit(reason), &reason.nearest) {
         (true, Some(_)) => 1,

@@ -17,6 +17,8 @@ pub mod evidence;
 mod exclusion;
 pub mod input;
 pub mod number;
+pub mod programs;
+pub mod registry;
 pub mod requirements;
 mod spelling;
 pub mod words;

@@ -4,7 +4,11 @@ mod draft;
 mod fields;
 mod file;
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
+
+use crate::device::{DeviceFile, DevicePrices, FilePrices, RadioPrices};
 
 pub use self::draft::{FieldSetting, RequirementsDraft, RequirementsError};
 pub use self::fields::{FIELDS, Field, FieldKind};
@@ -64,20 +68,22 @@ pub struct Trust {
     pub gateways_know_the_key: bool,
 }
 
-/// What the parties run on, by the names of device profiles.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What the parties run on: names of built-in devices, or of [files](Self::files).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Devices {
-    /// A member's device.
+    /// A member's device. A board brings the limits of its memory.
     pub member: String,
-    /// A member's board, by its name. It stands in place of `member`, and brings the limits of its
-    /// memory.
+    /// A member's radio, in place of its device's.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub board: Option<String>,
+    pub radio: Option<String>,
     /// A gateway's device.
     pub gateway: String,
     /// The controller's device.
     pub controller: String,
+    /// The files among these, as they were read.
+    #[serde(skip)]
+    pub files: Vec<DeviceFile>,
 }
 
 /// What lies between each party and the broker.
@@ -318,10 +324,47 @@ impl Requirements {
     }
 }
 
+/// Returns whether the name of a device or a radio is a file's: it ends in `.toml`, or has a slash.
+pub fn is_file(name: &str) -> bool {
+    let path = Path::new(name);
+    path.extension().is_some_and(|extension| extension == "toml") || path.components().count() > 1
+}
+
 impl Devices {
-    /// Returns the name of what a member runs on: its board, or else its device.
-    pub fn of_member(&self) -> &str {
-        self.board.as_deref().unwrap_or(&self.member)
+    /// Returns the prices of a device by its name. `None` if there is none, or if its file was not
+    /// read.
+    pub fn prices(&self, name: &str) -> Option<&DevicePrices> {
+        let file = self.file(name).and_then(|file| match &file.prices {
+            FilePrices::Device(prices) => Some(&**prices),
+            FilePrices::Radio(_) => None,
+        });
+        file.or_else(|| DevicePrices::named(name))
+    }
+
+    /// Returns the prices of a radio by its name.
+    pub fn radio_prices(&self, name: &str) -> Option<&RadioPrices> {
+        let file = self.file(name).and_then(|file| match &file.prices {
+            FilePrices::Radio(prices) => Some(prices),
+            FilePrices::Device(_) => None,
+        });
+        file.or_else(|| RadioPrices::shipped().iter().find(|radio| radio.name == name))
+    }
+
+    /// Returns the radio of a member: the one that is named, or else its device's.
+    pub fn radio_of_member(&self) -> Option<&RadioPrices> {
+        match &self.radio {
+            Some(name) => self.radio_prices(name),
+            None => self.prices(&self.member)?.radio.as_ref(),
+        }
+    }
+
+    /// Returns the text of a file by its name, if it is one and was read.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.file(name).map(|file| &*file.text)
+    }
+
+    fn file(&self, name: &str) -> Option<&DeviceFile> {
+        self.files.iter().find(|file| file.name == name)
     }
 }
 
@@ -355,7 +398,7 @@ impl Default for Trust {
 impl Default for Devices {
     fn default() -> Self {
         let [member, gateway, controller] = ["cortex-m4", "host", "host"].map(str::to_owned);
-        Self { member, board: None, gateway, controller }
+        Self { member, radio: None, gateway, controller, files: Vec::new() }
     }
 }
 

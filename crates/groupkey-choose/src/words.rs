@@ -1,14 +1,16 @@
 //! A decision in words: sentences, and values with units.
 
-use groupkey::catalogue::{self, Scheme};
+use groupkey::catalogue::Scheme;
 
 use crate::decision::{
     Assessment, Candidate, Decision, ExcludedScheme, Figure, GivenUp, Ground, Quantity, Reason,
     TippingPoint, Variant,
 };
+use crate::device::CountedCore;
 use crate::equals::rfc;
 use crate::number::{grouped, rounded};
-use crate::requirements::{Requirements, Security, Weights};
+use crate::registry;
+use crate::requirements::{Devices, Requirements, Security, Weights};
 
 /// Returns a candidate in words: scheme, name, provenance, parameters, suite, protection, QoS.
 pub fn candidate(candidate: &Candidate) -> String {
@@ -17,7 +19,7 @@ pub fn candidate(candidate: &Candidate) -> String {
 
 /// Returns a scheme's id with its name and provenance.
 fn named(scheme: &str) -> String {
-    match catalogue::scheme(scheme) {
+    match registry::scheme(scheme) {
         Some(known) => format!("{scheme} ({}; {})", known.name, known.provenance.name()),
         None => scheme.to_owned(),
     }
@@ -132,7 +134,7 @@ fn equals(decision: &Decision) -> Vec<String> {
         Some(rfc) => format!("{}, {rfc}", scheme.provenance.name()),
         None => scheme.provenance.name().to_owned(),
     };
-    let described = schemes.iter().map(|id| match catalogue::scheme(id) {
+    let described = schemes.iter().map(|id| match registry::scheme(id) {
         Some(scheme) => format!("{id} ({})", standing(scheme)),
         None => (*id).to_owned(),
     });
@@ -238,22 +240,48 @@ fn setting(reason: &Reason) -> Option<String> {
     })
 }
 
-/// Returns what a figure rests on, with the device if one was priced.
+/// Returns what a figure rests on, with the device, and the radio, if they were priced.
 pub fn ground(figure: &Figure, requirements: &Requirements) -> String {
-    let device = match figure.quantity {
-        Quantity::Controller => requirements.devices.controller.as_str(),
-        _ => requirements.devices.of_member(),
-    };
-    let words = match figure.ground {
+    let devices = &requirements.devices;
+    let mut words = match figure.ground {
         Ground::Counted => "counted".to_owned(),
-        Ground::Modelled => format!("modelled on {device}"),
+        Ground::Modelled => format!("modelled on {}", priced(figure.quantity, devices)),
         Ground::Fitted => "fitted".to_owned(),
         Ground::Simulated => "simulated".to_owned(),
     };
-    match figure.is_extrapolated {
-        true => format!("{words}, extrapolated"),
-        false => words,
+    if let Some(core) = other_core(figure, devices) {
+        let bearing = if core.bearing == "lower-bound" { "lower bound" } else { "stand-in" };
+        words += &format!(" on {}, a {bearing}", core.device);
     }
+    if figure.is_extrapolated {
+        words += ", extrapolated";
+    }
+    words
+}
+
+/// Returns what was priced: `cortex-m4 with lte-m, assumed`.
+fn priced(quantity: Quantity, devices: &Devices) -> String {
+    if quantity == Quantity::Controller {
+        return devices.controller.clone();
+    }
+    let device = devices.prices(&devices.member);
+    let mut words = devices.member.clone();
+    let mut is_assumed = device.is_some_and(|device| device.source.starts_with("assumed"));
+    if let Some(radio) = devices.radio_of_member() {
+        words += &format!(" with {}", radio.name);
+        is_assumed |= radio.is_assumed;
+    }
+    if is_assumed {
+        words += ", assumed";
+    }
+    words
+}
+
+/// Returns the processor on which a member's memory was counted, if that is not the device's own.
+fn other_core<'d>(figure: &Figure, devices: &'d Devices) -> Option<&'d CountedCore> {
+    let is_memory = matches!(figure.quantity, Quantity::Memory | Quantity::Flash);
+    let counts = devices.prices(&devices.member)?.counts.as_ref()?;
+    (is_memory && counts.bearing != "own").then_some(counts)
 }
 
 /// Returns the grounds of all figures in few letters: `counted modelled fitted`.
@@ -273,12 +301,16 @@ pub fn grounds(assessment: &Assessment) -> String {
     words.join(" ")
 }
 
-/// Returns the interval of a figure, or `exact`.
-pub fn interval(figure: &Figure) -> String {
+/// Returns the interval of a figure; `exact` for a count on the device that was asked for, and
+/// `unknown` where no source gives an error.
+pub fn interval(figure: &Figure, requirements: &Requirements) -> String {
     let (low, high) = figure.interval;
-    match low == high {
-        true => "exact".to_owned(),
-        false => format!("{} to {}", rounded(low), rounded(high)),
+    let is_exact =
+        figure.ground == Ground::Counted && other_core(figure, &requirements.devices).is_none();
+    match (low == high, is_exact) {
+        (false, _) => format!("{} to {}", rounded(low), rounded(high)),
+        (true, true) => "exact".to_owned(),
+        (true, false) => "unknown".to_owned(),
     }
 }
 

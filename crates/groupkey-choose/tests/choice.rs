@@ -5,7 +5,7 @@ use groupkey_choose::completion::{CompletionFit, Model};
 use groupkey_choose::decision::{GivenUp, Quantity};
 use groupkey_choose::equals::is_equal;
 use groupkey_choose::{
-    Candidate, ChooseError, Decision, Grounds, Requirements, Variant, assess_on, choose,
+    Candidate, ChooseError, Decision, Grounds, Requirements, Variant, assess_on, choose, words,
 };
 
 fn decide(change: impl FnOnce(&mut Requirements)) -> Decision {
@@ -288,7 +288,7 @@ fn flash_on_a_host_cannot_be_judged() {
     requirements.limits.flash = Some(50_000.0);
     requirements.devices.member = "host".to_owned();
     let told = choose(&requirements).expect_err("there is no ground").to_string();
-    assert!(told.contains("limits.flash") && told.contains("devices.board"), "{told}");
+    assert!(told.contains("limits.flash") && told.contains("nrf52840"), "{told}");
 }
 
 #[test]
@@ -296,23 +296,83 @@ fn a_board_brings_the_limits_of_its_memory() {
     let on = |board: &str| {
         decide(|requirements| {
             requirements.members.now = 1_000;
-            requirements.devices.board = Some(board.to_owned());
+            requirements.devices.member = board.to_owned();
         })
     };
-    let small = on("esp8266");
+    let small = on("esp8266-board");
     let str = small.out.iter().find(|out| out.scheme == "str").expect("its tree is too large");
-    let reason = str.reasons.iter().find(|reason| reason.requirement == "devices.board");
+    let reason = str.reasons.iter().find(|reason| reason.requirement == "devices.member");
     let reason = reason.unwrap_or_else(|| panic!("{str:?}"));
     let nearest = reason.nearest.clone().expect("another board has room");
     let there = on(&nearest).out.into_iter().find(|out| out.scheme == "str");
     let reasons = there.map(|out| out.reasons).unwrap_or_default();
-    assert!(reasons.iter().all(|reason| reason.requirement != "devices.board"), "{reasons:?}");
+    assert!(reasons.iter().all(|reason| reason.requirement != "devices.member"), "{reasons:?}");
     // The board's clock and radio are priced, not the default device's.
     let energy = |decision: &Decision| {
         let best = decision.recommended.as_ref().expect("something fits");
         best.figure(Quantity::Energy).expect("it has one").value
     };
     assert!(energy(&small) != energy(&decide(|requirements| requirements.members.now = 1_000)));
+}
+
+/// A cellular modem takes its energy for waking up, whatever a change of the key sends.
+#[test]
+fn a_radio_of_ones_own_is_priced() {
+    let best = |radio: Option<&str>, joins: f64| {
+        let decision = decide(|requirements| {
+            requirements.members.joins = joins;
+            requirements.members.leaves = joins;
+            requirements.devices.radio = radio.map(str::to_owned);
+        });
+        let best = decision.recommended.expect("something fits");
+        *best.figure(Quantity::Energy).expect("it has one")
+    };
+    let (usual, cellular) = (best(None, 1.0), best(Some("lte-m"), 1.0));
+    // 48 changes a day, each with a wake-up and a tail of 0.55 J.
+    assert!((0.5 * 48.0..0.7 * 48.0).contains(&cellular.value), "{cellular:?}");
+    assert!(usual.value < cellular.value / 50.0, "{usual:?}");
+    for figure in [usual, cellular] {
+        let (low, high) = figure.interval;
+        assert!(low < figure.value && figure.value < high, "{figure:?}");
+    }
+    // Within the tail of 10 s no wake-up is needed: 720 changes an hour are not 360 times as much.
+    let often = best(Some("lte-m"), 360.0);
+    assert!(often.value < 100.0 * cellular.value, "{often:?}");
+}
+
+#[test]
+fn only_counts_on_the_device_that_was_asked_for_are_exact() {
+    let told = |member: &str, radio: Option<&str>| {
+        let mut requirements = Requirements::default();
+        requirements.members.now = 20;
+        requirements.devices.member = member.to_owned();
+        requirements.devices.radio = radio.map(str::to_owned);
+        let best = choose(&requirements).expect("no mistakes").recommended.expect("something fits");
+        best.figures
+            .iter()
+            .map(|figure| {
+                let words = words::ground(figure, &requirements);
+                (figure.quantity, words, words::interval(figure, &requirements))
+            })
+            .collect::<Vec<_>>()
+    };
+    let find = |told: &[(Quantity, String, String)], quantity| {
+        let found = told.iter().find(|(known, ..)| *known == quantity).expect("it has one");
+        (found.1.clone(), found.2.clone())
+    };
+    let default = told("cortex-m4", None);
+    let (ground, interval) = find(&default, Quantity::Energy);
+    assert_eq!(ground, "modelled on cortex-m4 with 802.15.4, assumed");
+    assert!(interval.contains(" to "), "{interval}");
+    assert_eq!(find(&default, Quantity::Memory).1, "exact");
+    let (ground, interval) = find(&default, Quantity::Controller);
+    assert_eq!((&*ground, &*interval), ("modelled on host", "unknown"));
+    let stand_in = told("esp32", Some("lte-m"));
+    assert_eq!(find(&stand_in, Quantity::Energy).0, "modelled on esp32 with lte-m, assumed");
+    let (ground, interval) = find(&stand_in, Quantity::Memory);
+    assert_eq!((&*ground, &*interval), ("counted on rv32imac, a stand-in", "unknown"));
+    let exact = stand_in.iter().filter(|(.., interval)| interval == "exact");
+    assert!(exact.clone().all(|(_, ground, _)| ground == "counted") && exact.count() > 3);
 }
 
 #[test]
@@ -322,9 +382,9 @@ fn unknown_names_are_refused_with_the_names_that_there_are() {
     let told = choose(&requirements).expect_err("there is none").to_string();
     assert!(told.contains("abacus") && told.contains("cortex-m4"), "{told}");
     let mut requirements = Requirements::default();
-    requirements.devices.board = Some("breadboard".to_owned());
+    requirements.devices.radio = Some("pigeon".to_owned());
     let told = choose(&requirements).expect_err("there is none").to_string();
-    assert!(told.contains("breadboard") && told.contains("esp32-c3"), "{told}");
+    assert!(told.contains("pigeon") && told.contains("lte-m"), "{told}");
     let mut requirements = Requirements::default();
     requirements.security.active = vec!["beauty".to_owned()];
     let told = choose(&requirements).expect_err("there is none").to_string();

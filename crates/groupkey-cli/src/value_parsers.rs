@@ -11,12 +11,12 @@ use groupkey::messages::Nonces;
 use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
 use groupkey_choose::input::InputError;
-use groupkey_choose::requirements::EXAMPLES;
+use groupkey_choose::requirements::{EXAMPLES, is_file};
 use groupkey_lab::audit::ReplaySubject;
 use groupkey_lab::bench::trace::ArrivalPattern;
 use groupkey_lab::bench::{Activity, Phase, Role, Workload};
 use groupkey_lab::conditions::LossDirection;
-use groupkey_lab::device::{Board, DeviceProfile, Target};
+use groupkey_lab::device::{Board, DeviceProfile, Radio, Target};
 use groupkey_lab::registry;
 use groupkey_mqtt::Version;
 use groupkey_sim::{HandOver, SessionState};
@@ -238,23 +238,31 @@ pub(crate) fn device() -> impl TypedValueParser<Value = DeviceProfile> {
     NamedOrFile { named, load: DeviceProfile::load, page: "docs/devices.md" }
 }
 
-/// Parses a device into the text of its file: that of a board has its own sources.
+/// Parses a radio: a built-in one, or a file.
+pub(crate) fn radio() -> impl TypedValueParser<Value = Radio> {
+    let named = named(radios().map(|(name, radio)| (name, radio.clone(), radio.link)));
+    NamedOrFile { named, load: Radio::load, page: "docs/energy.md" }
+}
+
+/// Parses a device or a radio into the text of its file: that of a built-in board or radio has its own
+/// comments.
 pub(crate) fn device_text() -> impl TypedValueParser<Value = String> {
-    let named = named(devices().map(|(name, device)| {
-        let board = Board::names().find(|board| Board::device_name(board) == name);
-        let text = board.and_then(Board::text).map_or_else(|| device.to_toml(), str::to_owned);
+    let devices = devices().map(|(name, device)| {
+        let text = Board::text(name).map_or_else(|| device.to_toml(), str::to_owned);
         (name, text, device.description)
-    }));
+    });
+    let radios = radios()
+        .map(|(name, radio)| (name, Radio::text(name).unwrap_or_default().to_owned(), radio.link));
     let load = |path: &Path| DeviceProfile::load(path).map(|device| device.to_toml());
-    NamedOrFile { named, load, page: "docs/devices.md" }
+    NamedOrFile { named: named(devices.chain(radios)), load, page: "docs/devices.md" }
 }
 
 fn devices() -> impl Iterator<Item = (&'static str, DeviceProfile)> {
-    let profiles =
-        DeviceProfile::names().filter_map(|name| Some((name, DeviceProfile::named(name)?)));
-    let boards = Board::names()
-        .filter_map(|name| Some((Board::device_name(name), Board::named(name)?.device())));
-    profiles.chain(boards)
+    DeviceProfile::names().filter_map(|name| Some((name, DeviceProfile::named(name)?)))
+}
+
+fn radios() -> impl Iterator<Item = (&'static str, Radio)> {
+    Radio::names().filter_map(|name| Some((name, Radio::named(name)?)))
 }
 
 /// Parses the name of an example of requirements, into its text.
@@ -312,13 +320,10 @@ where
         text: &OsStr,
     ) -> Result<T, Error> {
         let Self { named, load, page } = self;
-        let path = Path::new(text);
-        let is_file = path.extension().is_some_and(|extension| extension == "toml")
-            || path.components().count() > 1;
-        if !is_file {
+        if !is_file(&text.to_string_lossy()) {
             return named.parse_ref(command, argument, text);
         }
-        load(path).map_err(|error| {
+        load(Path::new(text)).map_err(|error| {
             let told = format!("{error}\n  tip: {page} describes the file\n");
             Error::raw(ErrorKind::ValueValidation, told).with_cmd(command)
         })

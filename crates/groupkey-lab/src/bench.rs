@@ -104,6 +104,8 @@ mod example {
             device: None,
             device_ns: None,
             device_joule: None,
+            radio: None,
+            radio_joule: None,
             samples_ns: vec![990, 1_010],
             warnings: Vec::new(),
         }

@@ -17,8 +17,8 @@ mod variants;
 mod wave_carrier;
 pub mod winner_maps;
 
-pub use self::devices::{make_boards, make_devices, prices};
-pub use self::evidence::{EvidenceOptions, EvidenceRunError, make_evidence};
+pub use self::devices::{make_devices, make_radios, prices};
+pub use self::evidence::{EvidenceOptions, EvidenceRunError, make_evidence, make_own_evidence};
 pub use self::fit::{FitObservation, FitOptions, fit, fit_completion, latencies, observe};
 pub use self::measure::{MeasureError, MeasureOptions, SimulatedCandidate, measure};
 pub use self::memory::make_memories;

@@ -32,4 +32,4 @@ pub use self::file::DeviceError;
 pub use self::on_board::BoardPrintError;
 pub use self::power::{DevicePower, Energy, PowerFigure};
 pub use self::profile::{DeviceProfile, PacketTime, PacketTimes};
-pub use self::radio::Radio;
+pub use self::radio::{Radio, RadioTail, RadioWake};

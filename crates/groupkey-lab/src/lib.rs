@@ -16,9 +16,10 @@ pub mod conditions;
 pub mod device;
 mod interruptible_carrier;
 pub mod plan;
-pub mod registry;
 pub mod report;
 pub mod results;
 pub mod scenario;
 pub mod statistics;
 pub mod verdict;
+
+pub use groupkey_choose::registry;

@@ -1,5 +1,6 @@
 //! The command with a scheme more: what the README shows, run.
 
+use std::path::Path;
 use std::process::{Command, Output};
 
 #[test]
@@ -38,6 +39,34 @@ fn the_scheme_is_audited() {
     assert!(stdout(&["schemes", "list"]).contains("not audited"));
 }
 
+/// Without an audit no claim of it counts, and the answer says how to make one.
+#[test]
+fn the_scheme_takes_part_in_choices_once_it_was_audited() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let decide = |more: &[&str]| -> serde_json::Value {
+        let asked = ["choose", "--set", "members.now=20", "--json"];
+        let told = stdout_in(folder.path(), &[&asked[..], more].concat());
+        serde_json::from_str(&told).unwrap()
+    };
+    let of_list = |all: &serde_json::Value,
+                   scheme: fn(&serde_json::Value) -> &serde_json::Value| {
+        all.as_array().unwrap().iter().find(|one| scheme(one) == "list").cloned()
+    };
+    let out = of_list(&decide(&[])["out"], |one| &one["scheme"]).expect("it is among the schemes");
+    let why = out["reasons"][0]["has"].as_str().unwrap();
+    assert!(why.contains("audit --scheme list --profile sound --out list.jsonl"), "{why}");
+    assert!(out["reasons"][0]["nearest"].is_null(), "to give up a claim is no remedy: {out}");
+
+    let audit =
+        ["audit", "--scheme", "list", "--profile", "sound", "--quick", "--out", "list.jsonl"];
+    stdout_in(folder.path(), &audit);
+    let decision = decide(&["--audit", "list.jsonl"]);
+    let meets =
+        ["front", "beaten"].map(|part| of_list(&decision[part], |one| &one["candidate"]["scheme"]));
+    let list = meets.into_iter().flatten().next().expect("it meets the requirements");
+    assert!(list["cost"].as_f64().unwrap() > 0.0, "{list}");
+}
+
 /// Every command in the README's blocks ends well.
 #[test]
 fn the_readme_is_true() {
@@ -47,14 +76,20 @@ fn the_readme_is_true() {
         .filter_map(|line| line.strip_prefix("$ cargo run -p own-scheme -- "))
         .collect();
     assert!(commands.len() > 1);
+    let folder = tempfile::tempdir().expect("there is room");
     for command in commands {
-        stdout(&command.split_whitespace().collect::<Vec<_>>());
+        stdout_in(folder.path(), &command.split_whitespace().collect::<Vec<_>>());
     }
 }
 
 fn stdout(arguments: &[&str]) -> String {
+    stdout_in(".".as_ref(), arguments)
+}
+
+fn stdout_in(folder: &Path, arguments: &[&str]) -> String {
     let output: Output = Command::new(env!("CARGO_BIN_EXE_own-scheme"))
         .args(arguments)
+        .current_dir(folder)
         .output()
         .expect("the program was built");
     let complaint = String::from_utf8_lossy(&output.stderr);

@@ -26,12 +26,17 @@ use rand_chacha::rand_core::Rng;
 use crate::console::{self, line};
 use crate::{board, memory};
 
-/// The schemes that the program links.
-static SCHEMES: [Scheme; 3] = [
-    catalogue::scheme("lkh-group").unwrap().for_members(),
-    catalogue::scheme("lkh-key").unwrap().for_members(),
-    catalogue::scheme("skdc").unwrap().for_members(),
-];
+/// The schemes that the program links: the one that `GROUPKEY_SCHEME` named when it was built, or the
+/// first of its family.
+static SCHEMES: &[Scheme] = &match option_env!("GROUPKEY_SCHEME") {
+    Some(id) => [linked(id); 3],
+    None => [linked("lkh-group"), linked("lkh-key"), linked("skdc")],
+};
+
+/// Leaves the scheme's controller out of the program.
+const fn linked(id: &str) -> Scheme {
+    catalogue::scheme(id).expect("the program's features have the scheme").for_members()
+}
 
 /// A member, and what it has to do at the broker.
 pub struct MemberDriver {
@@ -74,7 +79,7 @@ impl MemberDriver {
         starts: u32,
         randomness: ChaCha20Rng,
     ) -> Result<Self, MemberSettingsError> {
-        let member = Member::with_schemes(settings.member(identity), &SCHEMES)?;
+        let member = Member::with_schemes(settings.member(identity), SCHEMES)?;
         Ok(Self {
             // A start of 50 days does not reach the stamps of the next one.
             member: member.stamped_from(u64::from(starts) << 32),

@@ -129,7 +129,7 @@ fn nishat() -> Vec<OnBoard> {
 
 fn joins() -> Vec<OnBoard> {
     let study = ComputationStudy::tgdh();
-    let board = Board::named("esp8266").expect("built in");
+    let board = Board::named("esp8266-board").expect("built in");
     let device = board.device();
     let of = |profile, suite| -> Vec<f64> {
         let totals = match tgdh::totals_on(&device, profile, suite) {

@@ -496,6 +496,8 @@ pub(super) mod example {
             device: None,
             device_ns: None,
             device_joule: None,
+            radio: None,
+            radio_joule: None,
             // The last two were interrupted.
             samples_ns: (0..6).map(|i| ns + i).chain([90 * ns, 100 * ns]).collect(),
             warnings: Vec::new(),

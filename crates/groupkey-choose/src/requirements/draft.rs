@@ -7,6 +7,7 @@ use std::{error, fmt};
 use super::Requirements;
 use super::fields::{FIELDS, Field, FieldKind, must_fit};
 use super::file::{self, NamedFiles, parse, place, table};
+use crate::device::DeviceFile;
 use crate::input::{InputError, Mistake, in_words};
 use crate::spelling::unknown;
 use crate::{ChooseError, Grounds, choice};
@@ -18,6 +19,8 @@ pub struct RequirementsDraft {
     /// The file's path and its text.
     file: Option<(PathBuf, String)>,
     settings: Vec<FieldSetting>,
+    /// What was read of the devices and radios that are files.
+    devices: Vec<DeviceFile>,
 }
 
 /// One field with its value, in place of the file's. Reads as `network.loss=3`.
@@ -61,7 +64,18 @@ impl RequirementsDraft {
         let requirements = parse(text, folder, files)
             .map_err(|mistake| InputError::in_text(path, text, mistake))?;
         let file = Some((path.to_owned(), text.to_owned()));
-        Ok(Self { requirements, file, settings: Vec::new() })
+        let mut draft = Self { requirements, file, settings: Vec::new(), devices: Vec::new() };
+        draft.read_devices(files)?;
+        Ok(draft)
+    }
+
+    /// Reads the devices and radios that are files: once more after settings that may name one.
+    pub fn read_devices(&mut self, files: &dyn NamedFiles) -> Result<(), RequirementsError> {
+        let read = file::read_devices(&self.requirements.devices, files);
+        self.devices = read.map_err(|(field, problem)| {
+            self.refused(field, &format!("cannot be used: {problem}"))
+        })?;
+        Ok(())
     }
 
     /// Sets one field. Whether it fits the others is checked in the end.
@@ -87,8 +101,10 @@ impl RequirementsDraft {
 
     /// Checks everything and returns the requirements.
     pub fn finish(&self) -> Result<Requirements, RequirementsError> {
-        check(&self.requirements).map_err(|error| self.explain(&error))?;
-        Ok(self.requirements.clone())
+        let mut requirements = self.requirements.clone();
+        requirements.devices.files.clone_from(&self.devices);
+        check(&requirements).map_err(|error| self.explain(&error))?;
+        Ok(requirements)
     }
 
     /// Does the same for a policy, which simulates nothing: what no model knows is refused.

@@ -54,10 +54,10 @@ pub const FIELDS: &[Field] = &[
     value("trust.controller", "true if there is a server that may draw all keys"),
     value("trust.gateways", "gateways that could each lead a part of the group; 0: none"),
     value("trust.gateways-know-the-key", "true if a gateway may know the group key"),
-    value("devices.member", "device profile of a member"),
-    optional("devices.board", "board of a member, in place of its device; brings limits of memory"),
-    value("devices.gateway", "device profile of a gateway"),
-    value("devices.controller", "device profile of the controller"),
+    value("devices.member", "device of a member: built in, or a file; a board limits memory"),
+    optional("devices.radio", "radio of a member, in place of its device's: built in, or a file"),
+    value("devices.gateway", "device of a gateway"),
+    value("devices.controller", "device of the controller"),
     value("network.loss", "packets lost on each link, in each direction (%)"),
     optional("network.burst", "mean length of bursts in which every packet is lost (ms)"),
     value("network.delay", "one-way delay of each link (ms)"),
@@ -134,7 +134,7 @@ mod tests {
         }
         all.network.burst = Some(1.0);
         (all.network.outages, all.network.outage_length) = (Some(1.0), Some(1.0));
-        all.devices.board = Some("esp32-c3".to_owned());
+        all.devices.radio = Some("lte-m".to_owned());
         let table = toml::Table::try_from(&all).expect("it is a table");
         let mut there: Vec<String> = table
             .iter()

@@ -7,7 +7,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
 use super::fields::{FIELDS, Field};
-use super::{Members, Requirements};
+use super::{Devices, Members, Requirements, is_file};
+use crate::device::{DeviceFile, DevicePrices, FilePrices, RadioPrices};
 use crate::input::Mistake;
 use crate::spelling::unknown;
 
@@ -29,6 +30,12 @@ pub trait NamedFiles {
 
     /// Returns the members of a trace and their rates. `burst` and `rekeys` are not taken.
     fn trace(&self, path: &Path) -> Result<Members, String>;
+
+    /// Returns the text of a device's file, a profile's or a board's, and its prices.
+    fn device(&self, path: &Path) -> Result<(String, DevicePrices), String>;
+
+    /// Returns the text of a radio's file, and its prices.
+    fn radio(&self, path: &Path) -> Result<(String, RadioPrices), String>;
 }
 
 /// Reads none.
@@ -40,6 +47,45 @@ impl NamedFiles for () {
     fn trace(&self, path: &Path) -> Result<Members, String> {
         Err(format!("{}: this program reads no traces", path.display()))
     }
+
+    fn device(&self, path: &Path) -> Result<(String, DevicePrices), String> {
+        Err(format!("{}: this program reads no devices", path.display()))
+    }
+
+    fn radio(&self, path: &Path) -> Result<(String, RadioPrices), String> {
+        Err(format!("{}: this program reads no radios", path.display()))
+    }
+}
+
+/// Reads the files of devices and radios that requirements name. Fails with the field that names one,
+/// and what is wrong.
+pub(super) fn read_devices(
+    of: &Devices,
+    files: &dyn NamedFiles,
+) -> Result<Vec<DeviceFile>, (&'static str, String)> {
+    let mut read: Vec<DeviceFile> = Vec::new();
+    let named = [
+        ("devices.member", Some(&of.member)),
+        ("devices.gateway", Some(&of.gateway)),
+        ("devices.controller", Some(&of.controller)),
+        ("devices.radio", of.radio.as_ref()),
+    ];
+    for (field, name) in named {
+        let Some(name) = name.filter(|name| is_file(name)) else { continue };
+        if read.iter().any(|file| file.name == *name) {
+            continue;
+        }
+        let path = Path::new(name);
+        let file = match field {
+            "devices.radio" => {
+                files.radio(path).map(|(text, radio)| (text, FilePrices::Radio(radio)))
+            }
+            _ => files.device(path).map(|(text, of)| (text, FilePrices::Device(Box::new(of)))),
+        };
+        let (text, prices) = file.map_err(|problem| (field, problem))?;
+        read.push(DeviceFile { name: name.clone(), text, prices });
+    }
+    Ok(read)
 }
 
 /// Returns the requirements as a file that reads back as the same. Fields at their defaults are
@@ -86,6 +132,12 @@ pub(super) fn parse(
     let scenario = take(root.get_mut(), "network", "scenario")?;
     let trace = take(root.get_mut(), "members", "trace")?;
     let mut requirements = Requirements::deserialize(Deserializer::from(root.clone()))?;
+    let Devices { member, radio, gateway, controller, .. } = &mut requirements.devices;
+    for name in [member, gateway, controller].into_iter().chain(radio) {
+        if is_file(name) {
+            *name = folder.join(&*name).display().to_string();
+        }
+    }
     if let Some(name) = scenario {
         let named = files.scenario(&folder.join(name.get_ref()));
         let named = named.map_err(|problem| Mistake::at(name.span().start, problem))?;

@@ -3,6 +3,7 @@
 mod evidence;
 mod live;
 mod measure;
+mod own_schemes;
 mod questions;
 mod report;
 mod validate;
@@ -40,6 +41,8 @@ Examples:
   groupkey choose --set members.now=30 --set trust.controller=false
   groupkey choose --requirements mine.toml --all
   groupkey choose --requirements mine.toml --measure
+  groupkey choose --requirements city --set devices.member=nrf52840 --set devices.radio=lte-m
+  groupkey choose --requirements mine.toml --set devices.member=./my-board.toml
   groupkey choose --requirements city --json | jq .recommended.candidate
   groupkey choose --live http://127.0.0.1:8475    what a running service sees, and would change
 
@@ -54,7 +57,8 @@ that would let it in. QoS 0 is only for those who set network.qos=0.
 
 Grounds of a number: counted by running the scheme; modelled, which is counted and priced by a
 device's profile; fitted, from a model of simulated times; simulated for these requirements.
-Extrapolated means that it lies outside of what was counted or simulated. A cost is a sum over a day
+Extrapolated means that it lies outside of what was counted or simulated. A modelled figure names
+device and radio, and says if a price is assumed; its interval is that of the prices' sources. A cost is a sum over a day
 by the weights of the requirements. docs/choose.md has every field.
 
 Exit codes: 0 recommended, 1 nothing meets the requirements, 2 bad usage or input.")]
@@ -104,6 +108,11 @@ pub(crate) struct ChooseArguments {
     /// Bursts are always simulated.
     #[arg(long, conflicts_with_all = ["evidence", "validate"])]
     measure: bool,
+
+    /// Findings about schemes of your own, as audit --out writes them. Without them no claim of such
+    /// a scheme counts.
+    #[arg(long, value_name = "FILE")]
+    audit: Option<PathBuf>,
 
     /// Write the requirements as understood into a file.
     #[arg(long, value_name = "FILE")]
@@ -169,6 +178,7 @@ pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
             out,
         );
     }
+    own_schemes::count(arguments.audit.as_deref())?;
     let draft = draft(arguments)?;
     let requirements = draft.finish().map_err(refused)?;
     if let Some(path) = &arguments.save {
@@ -275,6 +285,7 @@ fn draft(arguments: &ChooseArguments) -> Result<RequirementsDraft, Failure> {
             remark("--save FILE keeps these requirements\n");
         }
     }
+    draft.read_devices(&LaboratoryFiles).map_err(refused)?;
     Ok(draft)
 }
 

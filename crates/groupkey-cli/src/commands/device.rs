@@ -11,8 +11,9 @@ use std::sync::atomic::Ordering;
 use clap::{Args, Subcommand};
 use groupkey::Suite;
 use groupkey_choose::input::InputError;
+use groupkey_lab::bench::Deviation;
 use groupkey_lab::device::measure::Effort;
-use groupkey_lab::device::{DeviceProfile, EmulationError, PowerFigure, Target};
+use groupkey_lab::device::{DeviceProfile, EmulationError, PowerFigure, Radio, Target};
 use serde_json::{Value, json};
 
 use self::measure_schemes::MeasureSchemesArguments;
@@ -29,6 +30,7 @@ Examples:
   groupkey device list
   groupkey device show esp32-pbc
   groupkey device show nrf52840 > my-board.toml
+  groupkey device show lte-m > my-radio.toml
   groupkey device measure --out my-host.toml
   groupkey device measure --target cortex-m4 --out my-cortex-m4.toml
   groupkey device measure --printed nrf52840.txt --out nrf52840.toml
@@ -44,7 +46,7 @@ pub(crate) struct DeviceArguments {
 enum DeviceCommand {
     /// Read a power meter's log: the joules of each marked operation.
     Energy(energy::EnergyArguments),
-    /// List the built-in profiles: suites, power, and where the figures come from.
+    /// List the built-in devices and radios: suites, power, and where the figures come from.
     List {
         /// Print a JSON array.
         #[arg(long)]
@@ -95,11 +97,11 @@ enum DeviceCommand {
     /// `groupkey serve` serves, with the member that hosts run. Its identity stays in its flash.
     /// Each line of standard input goes to the group, as with `groupkey member`.
     Run(Box<run::DeviceRunArguments>),
-    /// Print a profile or a board as TOML, every figure with its source.
+    /// Print a device or a radio as TOML, every figure with its source.
     ///
-    /// Saved and changed, it is a device of your own: --device my-board.toml.
+    /// Saved and changed, it is one of your own: --device my-board.toml, --radio my-radio.toml.
     Show {
-        /// A built-in profile or board, or a file: a path that ends in .toml or contains a slash.
+        /// A built-in device or radio, or a device's file: a path that ends in .toml or has a slash.
         #[arg(value_name = "NAME|FILE", value_parser = value_parsers::device_text())]
         text: String,
     },
@@ -170,11 +172,38 @@ fn list(json: bool, out: &mut dyn Write) -> Result<(), Failure> {
         ]);
     }
     table.print_fitting(WIDER, out)?;
-    let text = "measured, published, calibrated, counted, assumed: how many of the profile's figures are \
-                so. Counted are instructions, in an emulator: an assumed clock makes times of them. Each \
-                figure with its source: groupkey device show esp32-pbc";
+    let text = "measured, published, calibrated, counted, assumed: how many of the device's figures are \
+                so. Counted are instructions, in an emulator: an assumed clock makes times of them.";
+    writeln!(out, "\n{}", Paragraph { indent: 0, text })?;
+    writeln!(out)?;
+    radios().print_fitting(WIDER, out)?;
+    let text = "A device is for --device, a radio for --radio, and both for groupkey choose. Each \
+                figure with its source: groupkey device show esp32-pbc, groupkey device show lte-m";
     writeln!(out, "\n{}", Paragraph { indent: 0, text })?;
     Ok(())
+}
+
+/// Returns the built-in radios, with what a message of 1,000 bytes and a wake-up take.
+fn radios() -> Table {
+    let mut table = Table::new([
+        Column::text("radio"),
+        Column::number("wake, tail J"),
+        Column::number("1 kB sent J"),
+        Column::number("1 kB received J"),
+        Column::text("link"),
+    ]);
+    for radio in Radio::names().filter_map(Radio::named) {
+        let joule = |energy: Deviation| format!("{:.1e} ± {:.0e}", energy.value, energy.error);
+        let waking = radio.waking();
+        table.row([
+            radio.name.clone(),
+            if waking.value > 0.0 { joule(waking) } else { "-".to_owned() },
+            joule(radio.sending(1.0, 1_000.0)),
+            joule(radio.receiving(1.0, 1_000.0)),
+            radio.link.clone(),
+        ]);
+    }
+    table
 }
 
 /// Writes the profile that `make` returns.

@@ -9,6 +9,7 @@ use clap::Args;
 use groupkey::catalogue::{
     Adversary, Claims, Class, Parameter, Profile, Provenance, SCHEMES, Scheme,
 };
+use groupkey_choose::programs::Programs;
 use groupkey_lab::registry;
 use serde_json::{Value, json};
 
@@ -116,6 +117,7 @@ fn print_all(schemes: &[&'static Scheme], out: &mut dyn Write) -> Result<(), Fai
         Column::text("published").may_go(1),
         Column::text("audited").may_go(1),
         Column::text("parameters").may_go(5),
+        Column::text("runs").may_go(4),
         Column::text("name").may_go(2),
     ]);
     for scheme in schemes {
@@ -132,6 +134,7 @@ fn print_all(schemes: &[&'static Scheme], out: &mut dyn Write) -> Result<(), Fai
             audited::claimed(scheme, Profile::Published, Adversary::Passive),
             audited::found(scheme, Profile::Published, Adversary::Passive),
             words(scheme.parameters),
+            Programs::of(scheme).names(),
             scheme.name.to_owned(),
         ]);
     }
@@ -143,6 +146,8 @@ fn print_all(schemes: &[&'static Scheme], out: &mut dyn Write) -> Result<(), Fai
         "F forward secrecy, B backward secrecy, C collusion resistance, I independence of keys, O \
          secrecy from outsiders, A agreement; - not claimed, or found to be broken; . could not be \
          tried; ? not audited (groupkey audit).",
+        "Runs: live in groupkey serve and member, in the library for C, on a microcontroller in \
+         groupkey device run.",
         &format!(
             "What a parameter means: groupkey schemes {}. Try one: groupkey net --scheme {}",
             SCHEMES[2].id, SCHEMES[0].id
@@ -166,6 +171,7 @@ fn describe(scheme: &Scheme, out: &mut dyn Write) -> Result<(), Failure> {
         format!("members     {least} to {most}"),
         format!("law         {}", law.meaning()),
         format!("recovery    {}", recovery.meaning()),
+        format!("runs        {}", Programs::of(scheme).names()),
     ];
     lines.extend(audited::lines(scheme));
     for Parameter { name, meaning, sound, published, range: (low, high) } in *parameters {
@@ -177,6 +183,7 @@ fn describe(scheme: &Scheme, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 fn object(scheme: &Scheme) -> Value {
+    let programs = Programs::of(scheme);
     json!({
         "id": scheme.id,
         "name": scheme.name,
@@ -191,6 +198,9 @@ fn object(scheme: &Scheme) -> Value {
         "active_claims": audited::active_claims(scheme),
         "audited": audited::object(scheme, Adversary::Passive),
         "audited_active": audited::object(scheme, Adversary::Active),
+        "runs": {
+            "live": programs.live, "c": programs.c, "device": programs.device,
+        },
         "members": { "min": scheme.members.0, "max": scheme.members.1 },
         "parameters": scheme.parameters.iter().map(parameter).collect::<Value>(),
     })
@@ -228,4 +238,20 @@ fn words(parameters: &[Parameter]) -> String {
         return "-".to_owned();
     }
     parameters.iter().map(|parameter| parameter.name).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use groupkey_mqtt::group_form::{Allowed, GroupForm};
+
+    use super::*;
+
+    /// What runs live is what a service's file may name.
+    #[test]
+    fn live_schemes_are_those_that_a_service_takes() {
+        for scheme in SCHEMES {
+            let is_taken = GroupForm::of(scheme).check(Allowed::default()).is_ok();
+            assert_eq!(Programs::of(scheme).live, is_taken, "{}", scheme.id);
+        }
+    }
 }

@@ -22,7 +22,12 @@ fn mistakes_in_a_file_are_named_with_line_and_column() {
         ("[members]\nnow = many\n", "2:7", ""),
         ("[members]\nnow = 50\nmost = 9\n", "3:8", "members.most must be 0, or at least"),
         ("[network]\nloss = 99.0\n", "2:8", "network.loss must be 0 to 50 %"),
-        ("[devices]\nmember = \"esp32\"\n", "2:10", "cortex-m4"),
+        ("[devices]\nmember = \"esp16\"\n", "2:10", "cortex-m4"),
+        (
+            "[devices]\nmember = \"./none.toml\"\n",
+            "2:10",
+            "devices.member cannot be used: ./none.toml",
+        ),
         ("[limit]\n", "1:2", "but \"limits\""),
     ] {
         let folder = Folder::new();
@@ -45,13 +50,51 @@ fn settings_that_cannot_be_used_are_named() {
         ("choose --set network.loss=60", "--set network.loss=60: must be 0 to 50 %"),
         ("choose --set members.now=1", "--set members.now=1: must be 2 to"),
         ("choose --set members.now", "expected field=value"),
-        ("choose --set devices.member=esp32", "there is no device with prices \"esp32\""),
+        ("choose --set devices.member=esp16", "there is no device with prices \"esp16\""),
         ("choose --print-requirements town", "city"),
         ("choose --ask --requirements a.toml", "cannot be used with"),
     ] {
         let stderr = refusal(arguments);
         assert!(stderr.contains(told), "{arguments}: {stderr}");
     }
+}
+
+#[test]
+fn a_device_and_a_radio_can_be_files_and_the_printed_commands_take_them() {
+    let folder = Folder::new();
+    let board = groupkey("device show nrf52840").success();
+    folder.file("board.toml", &board.replace("hertz = 64_000_000", "hertz = 32_000_000"));
+    folder.file("radio.toml", &groupkey("device show lte-m").success());
+    folder.file("group.toml", "[members]\nnow = 9\n[devices]\nmember = \"./board.toml\"\n");
+    let choice = ["choose", "--requirements", "group.toml", "--set", "devices.radio=./radio.toml"];
+    let told = groupkey_in(folder.path(), &choice).success();
+    assert!(told.contains("modelled on ./board.toml with lte-m, assumed"), "{told}");
+    assert!(told.contains("--device ./board.toml --radio ./radio.toml"), "{told}");
+    let line = told.lines().find_map(|line| line.trim().strip_prefix("groupkey net "));
+    let mut again = vec!["net", "--runs", "2"];
+    again.extend(line.expect("it is printed").split(' '));
+    groupkey_in(folder.path(), &again).success();
+
+    // A profile of one's own machine has no power, so it cannot be a member's as it is.
+    let host = groupkey("device show host").success();
+    folder.file("mine.toml", &host.replace("name = \"host\"", "name = \"mine\""));
+    let set = |field: &str| {
+        let setting = format!("{field}=./mine.toml");
+        groupkey_in(folder.path(), &["choose", "--set", "members.now=9", "--set", &setting])
+    };
+    assert!(set("devices.controller").success().contains("modelled on ./mine.toml"));
+    let refused = set("devices.member");
+    assert!(refused.code == 2 && refused.stderr.contains("[power.active]"), "{}", refused.stderr);
+}
+
+#[test]
+fn the_answer_says_where_the_scheme_runs() {
+    let told = groupkey("choose --set members.now=30 --set trust.controller=false").success();
+    assert!(told.contains("groupkey device run: no: its firmware runs no group"), "{told}");
+    let told = groupkey("choose --set members.now=30").success();
+    let with = told.lines().find_map(|line| line.trim().strip_prefix("groupkey device run: yes: "));
+    let scheme = with.and_then(|with| with.strip_prefix("--scheme ")).expect("it runs there");
+    assert!(told.contains(&format!("GROUPKEY_SCHEME={scheme}")), "{told}");
 }
 
 #[test]

@@ -244,6 +244,8 @@ fn row(members: u32) -> BenchRow {
         device: None,
         device_ns: None,
         device_joule: None,
+        radio: None,
+        radio_joule: None,
         samples_ns: Vec::new(),
         warnings: Vec::new(),
     }

@@ -31,6 +31,17 @@ pub fn found(
     claim: Claim,
     adversary: Adversary,
 ) -> Option<Found> {
+    found_in(findings(), scheme, profile, claim, adversary)
+}
+
+/// Does the same with the findings of another audit.
+pub fn found_in(
+    findings: &[Finding],
+    scheme: &Scheme,
+    profile: Profile,
+    claim: Claim,
+    adversary: Adversary,
+) -> Option<Found> {
     let parts = match claim {
         Claim::CollusionResistance => {
             &[claim, Claim::SubgroupAndEvicted, Claim::SubgroupAndNewcomer][..]
@@ -44,7 +55,7 @@ pub fn found(
             && parts.iter().any(|part| part.name() == finding.claim)
     };
     // The worst result is the smallest.
-    findings().iter().filter(of).map(|finding| finding.found).min()
+    findings.iter().filter(of).map(|finding| finding.found).min()
 }
 
 /// Reads findings from a file that `groupkey audit --out` wrote.

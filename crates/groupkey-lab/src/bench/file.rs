@@ -122,6 +122,13 @@ impl FileRow for BenchRow {
         columns.push(ResultColumn::number("device_joule_error", |row: &Self| {
             row.device_joule.map(|energy| energy.error)
         }));
+        columns.push(ResultColumn::text("radio", |row: &Self| row.radio.clone()));
+        columns.push(ResultColumn::number("radio_joule_value", |row: &Self| {
+            row.radio_joule.map(|energy| energy.value)
+        }));
+        columns.push(ResultColumn::number("radio_joule_error", |row: &Self| {
+            row.radio_joule.map(|energy| energy.error)
+        }));
         columns.extend(Primitive::ALL.into_iter().flat_map(counts));
         columns
     }

@@ -97,6 +97,13 @@ pub struct BenchRow {
     pub device_ns: Option<f64>,
     /// Energy of the counted primitives on that device, with its error (J): modelled.
     pub device_joule: Option<Deviation>,
+    /// The device's radio, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub radio: Option<String>,
+    /// Energy of that radio for the messages that the role sends and receives, with the headers above
+    /// the link and one wake-up, and its error (J): modelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub radio_joule: Option<Deviation>,
     /// The samples (ns), in the order of measurement; left out if only the statistics are wanted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples_ns: Vec<u64>,

@@ -97,6 +97,7 @@ impl<'p> ActivitySamples<'p> {
         let summary = Summary::of(&times);
         let warnings = Warning::of_samples(&times, circumstances.clock).into_iter().chain(busy);
         let traffic = work.traffic();
+        let radio = device.as_ref().and_then(|device| device.radio.as_ref());
         let device_ns = |device: &DeviceProfile| device.time_ns(*suite, &work.meter, &work.handled);
         BenchRow {
             scheme: scheme.id.to_owned(),
@@ -139,6 +140,8 @@ impl<'p> ActivitySamples<'p> {
             device_joule: device
                 .as_ref()
                 .and_then(|device| device.energy(*suite, &work.meter).map(|energy| energy.gross)),
+            radio: radio.map(|radio| radio.name.clone()),
+            radio_joule: radio.map(|radio| radio.energy(&work.handled)),
             samples_ns: samples.clone(),
             warnings: warnings.map(|warning| warning.to_string()).collect(),
         }

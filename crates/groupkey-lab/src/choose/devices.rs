@@ -1,46 +1,28 @@
-//! The prices of the built-in devices, for decisions.
+//! The prices of devices and radios, for decisions.
 
 use std::collections::BTreeMap;
 
 use groupkey::crypto::meter::Primitive;
-use groupkey_choose::device as choose;
-use groupkey_choose::device::{DevicePrices as Prices, OnAir, Price, RadioPrices as Air};
+use groupkey_choose::device::{CountedCore, DevicePrices, OnAir, Price, RadioPrices};
 
 use super::variants::SUITES;
 use crate::device::{Board, DeviceProfile, PowerFigure, Radio};
 
 /// Returns the built-in devices that have prices of all suites that a choice is among, by ascending
 /// name.
-pub fn make_devices() -> Vec<Prices> {
+pub fn make_devices() -> Vec<DevicePrices> {
     let mut names: Vec<&str> = DeviceProfile::names().collect();
     names.sort_unstable();
     names.into_iter().filter_map(|name| prices(&DeviceProfile::named(name)?)).collect()
 }
 
-/// Returns the built-in boards.
-pub fn make_boards() -> Vec<choose::BoardCapacity> {
-    let boards = Board::names().filter_map(Board::named);
-    boards.map(|board| choose_board(&board)).collect()
+/// Returns the built-in radios, in the order of their names.
+pub fn make_radios() -> Vec<RadioPrices> {
+    Radio::names().filter_map(Radio::named).map(|radio| on_air(&radio)).collect()
 }
 
-fn choose_board(board: &Board) -> choose::BoardCapacity {
-    let counts = DeviceProfile::named(&board.counts.device).expect("checked when it was read");
-    let pace = counts.clock.as_ref().map_or(1.0, |own| board.clock.time_ns(1.0) / own.time_ns(1.0));
-    choose::BoardCapacity {
-        name: board.name.clone(),
-        counts: board.counts.device.clone(),
-        bearing: board.counts.bearing.name().to_owned(),
-        pace,
-        memory: board.ram.available() as f64,
-        flash: board.flash.available() as f64,
-        active: board.power.active.watt,
-        radio: air(&board.radio),
-    }
-}
-
-/// Returns the prices of a device, or `None` if it lacks those of a suite or its power is not
-/// known.
-pub fn prices(device: &DeviceProfile) -> Option<Prices> {
+/// Returns the prices of a device, or `None` if it lacks those of a suite.
+pub fn prices(device: &DeviceProfile) -> Option<DevicePrices> {
     let of_suites = SUITES.into_iter().map(|suite| {
         let costs = device.costs(suite)?;
         let prices = Primitive::ALL.into_iter().map(|primitive| {
@@ -50,63 +32,85 @@ pub fn prices(device: &DeviceProfile) -> Option<Prices> {
         });
         Some((suite.name().to_owned(), prices.collect::<BTreeMap<_, _>>()))
     });
-    let prices = of_suites.collect::<Option<_>>()?;
-    let Supply { active, radio, source } = supply(device)?;
-    Some(Prices {
+    let Supply { active, radio, source } = supply(device);
+    Some(DevicePrices {
         name: device.name.clone(),
-        prices,
+        prices: of_suites.collect::<Option<_>>()?,
         packets: (device.processing.publish.ns as f64, device.processing.acknowledgement.ns as f64),
-        active,
-        radio,
-        counts: COUNTED.contains(&device.name.as_str()).then(|| device.name.clone()),
+        active: active.map(|active| (active.watt, active.error_watt)),
+        radio: device.radio.as_ref().or(radio.as_ref()).map(on_air),
+        counts: core(device),
+        capacity: device
+            .board
+            .as_ref()
+            .map(|board| (board.ram.available() as f64, board.flash.available() as f64)),
         source,
     })
 }
 
-/// The devices whose members were counted whole, with their memory.
+/// Returns what stands for a device's core where members were counted whole, with their memory.
+fn core(device: &DeviceProfile) -> Option<CountedCore> {
+    let (name, bearing) = match &device.board {
+        Some(board) => (&*board.counts.device, board.counts.bearing.name()),
+        None if COUNTED.contains(&&*device.name) => (&*device.name, "own"),
+        None => return None,
+    };
+    Some(CountedCore { device: name.to_owned(), bearing: bearing.to_owned() })
+}
+
+/// The devices whose members were counted whole.
 const COUNTED: [&str; 2] = ["cortex-m4", "rv32imac"];
 
+/// What a device draws while it computes, its radio if it is that of another device, and where times
+/// and power come from.
 struct Supply {
-    active: f64,
-    radio: Option<Air>,
+    active: Option<PowerFigure>,
+    radio: Option<Radio>,
     source: String,
 }
 
 /// Returns what a device draws. A profile of counts alone draws what a board with such a core does,
 /// and a host is on a cable.
-fn supply(device: &DeviceProfile) -> Option<Supply> {
+fn supply(device: &DeviceProfile) -> Supply {
     if let Some(power) = &device.power {
-        return Some(Supply::of(&power.active, device.radio.as_ref(), &power.active.source));
+        // Only a clock makes times of instructions, and they are as sure as it is.
+        let clock = device.clock.as_ref().map(|clock| &clock.source);
+        let source = clock.unwrap_or(&power.active.source).clone();
+        return Supply { active: Some(power.active.clone()), radio: None, source };
     }
     let board = match device.name.as_str() {
         "cortex-m4" => "nrf52840",
         "rv32imac" => "esp32-c3",
         "host" => {
             let source = "assumed: a laptop's processor by its thermal design power, on a cable";
-            return Some(Supply { active: 15.0, radio: None, source: source.to_owned() });
+            let source = source.to_owned();
+            let active = PowerFigure { watt: 15.0, error_watt: 0.0, source: source.clone() };
+            return Supply { active: Some(active), radio: None, source };
         }
-        _ => return None,
+        _ => {
+            let source = "measured: its times; its power is not known".to_owned();
+            return Supply { active: None, radio: None, source };
+        }
     };
-    let Board { power, radio, .. } = Board::named(board)?;
+    let Board { power, radio, .. } = Board::named(board).expect("it is built in");
     let source = format!("assumed: as the board {board}; {}", radio.link);
-    Some(Supply::of(&power.active, Some(&radio), &source))
+    Supply { active: Some(power.active), radio: Some(radio), source }
 }
 
-impl Supply {
-    fn of(active: &PowerFigure, radio: Option<&Radio>, source: &str) -> Self {
-        Self { active: active.watt, radio: radio.map(air), source: source.to_owned() }
-    }
-}
-
-/// Returns what a radio takes for a packet and a byte.
-fn air(radio: &Radio) -> Air {
+/// Returns what a radio takes for a packet, a byte and a wake-up.
+pub(super) fn on_air(radio: &Radio) -> RadioPrices {
     let on_air = |figure: &PowerFigure| OnAir {
         per_packet: radio.packet_ns as f64 * 1e-9 * figure.watt,
         per_byte: radio.seconds_of_byte() * figure.watt,
+        error: if figure.watt > 0.0 { figure.error_watt / figure.watt } else { 0.0 },
     };
-    Air {
+    RadioPrices {
+        name: radio.name.clone(),
         packet: f64::from(radio.packet_bytes),
         send: on_air(&radio.send),
         receive: on_air(&radio.receive),
+        wake: radio.wake.as_ref().map(|wake| (wake.joule, wake.error_joule)),
+        tail: radio.tail.as_ref().map(|tail| (tail.seconds, tail.watt, tail.error_watt)),
+        is_assumed: radio.sources().any(|source| source.starts_with("assumed:")),
     }
 }

@@ -5,15 +5,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::{error, fmt, thread};
 
-use groupkey::catalogue::{Adversary, Profile, SCHEMES, Scheme};
+use groupkey::catalogue::{Adversary, Profile, Scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::protection::Guard;
 use groupkey_choose::evidence::{CountTable, Evidence, Sample, SchemeFacts};
 use groupkey_sim::group::GroupError;
 
 use super::counting::{OPERATIONS, count};
-use super::variants::{CountedScheme, SUITES, subjects};
-use crate::audit::{Claim, Found, recorded};
+use super::variants::{CountedScheme, SUITES, own_subjects, subjects};
+use crate::audit::{Claim, Finding, Found, recorded};
+use crate::registry;
 
 /// How evidence is made.
 #[derive(Clone, Copy)]
@@ -50,7 +51,24 @@ pub fn make_evidence(options: &EvidenceOptions<'_>) -> Result<Evidence, Evidence
     evidence(&subjects, options)
 }
 
+/// Counts the schemes that the program registered, in seconds, for choices that they take part in.
+/// Their claims are those that these findings confirm.
+pub fn make_own_evidence(
+    findings: &[Finding],
+    options: &EvidenceOptions<'_>,
+) -> Result<Evidence, EvidenceRunError> {
+    evidence_by(findings, &own_subjects(), options)
+}
+
 pub(super) fn evidence(
+    subjects: &[CountedScheme],
+    options: &EvidenceOptions<'_>,
+) -> Result<Evidence, EvidenceRunError> {
+    evidence_by(recorded::findings(), subjects, options)
+}
+
+fn evidence_by(
+    findings: &[Finding],
     subjects: &[CountedScheme],
     options: &EvidenceOptions<'_>,
 ) -> Result<Evidence, EvidenceRunError> {
@@ -100,7 +118,8 @@ pub(super) fn evidence(
         *symmetric.entry(subject.scheme.id).or_insert(true) &= samples.iter().all(is_symmetric);
         tables.extend(CountTable::of(subject.variant("none"), operation.clone(), samples));
     }
-    let facts = SCHEMES.iter().filter_map(|scheme| Some(facts(scheme, *symmetric.get(scheme.id)?)));
+    let facts = registry::schemes()
+        .filter_map(|scheme| Some(facts(findings, scheme, *symmetric.get(scheme.id)?)));
     Ok(Evidence::new(facts.collect(), tables))
 }
 
@@ -127,10 +146,10 @@ pub(super) fn operations(
     Ok(samples)
 }
 
-fn facts(scheme: &'static Scheme, symmetric: bool) -> SchemeFacts {
+fn facts(findings: &[Finding], scheme: &'static Scheme, symmetric: bool) -> SchemeFacts {
     let found = |adversary: Adversary| {
         Claim::ALL.into_iter().filter_map(move |claim| {
-            let found = recorded::found(scheme, Profile::Sound, claim, adversary)?;
+            let found = recorded::found_in(findings, scheme, Profile::Sound, claim, adversary)?;
             let name = format!("{}/{}", adversary.name(), claim.name());
             (found == Found::Holds).then_some(name)
         })

@@ -16,6 +16,7 @@ use super::message_flow::{MessageFlow, NoFlow, is_impossible};
 use super::plan::plan;
 use super::variants::CountedScheme;
 use crate::plan::{Plan, PlanError};
+use crate::registry;
 use crate::statistics::percentile;
 
 /// How candidates are measured.
@@ -294,7 +295,7 @@ fn plan_of(
     members: u32,
     operation: &str,
 ) -> Option<Plan> {
-    let scheme = groupkey::catalogue::scheme(&candidate.variant.scheme)?;
+    let scheme = registry::scheme(&candidate.variant.scheme)?;
     let operation = scheme.operations.iter().find(|known| known.name() == operation)?;
     plan(requirements, candidate, members, &[*operation])
 }

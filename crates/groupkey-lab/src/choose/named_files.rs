@@ -1,18 +1,23 @@
-//! The files that requirements can name: a scenario and a trace.
+//! The files that requirements can name: scenarios, traces, devices and radios.
 
 use std::path::Path;
 use std::sync::Arc;
 
+use groupkey::Suite;
 use groupkey_choose::Requirements;
+use groupkey_choose::device::{DevicePrices, RadioPrices};
+use groupkey_choose::input::InputError;
 use groupkey_choose::requirements::{Devices, Members, NamedFiles, NetworkConditions};
 
+use super::devices::{on_air, prices};
+use super::variants::SUITES;
 use crate::bench::trace::{JoinOrLeave, Trace};
 use crate::conditions::{Conditions, LossDirection, Timeline};
-use crate::device::DeviceProfile;
+use crate::device::{DeviceProfile, Radio};
 use crate::plan::{Exception, Plan};
 use crate::scenario::Scenario;
 
-/// Reads scenarios and traces for files of requirements.
+/// Reads scenarios, traces, devices and radios for files of requirements.
 #[derive(Clone, Copy, Debug)]
 pub struct LaboratoryFiles;
 
@@ -28,6 +33,22 @@ impl NamedFiles for LaboratoryFiles {
     fn trace(&self, path: &Path) -> Result<Members, String> {
         let trace = Trace::load(path).map_err(|error| error.to_string())?;
         Ok(changes_of(&trace))
+    }
+
+    fn device(&self, path: &Path) -> Result<(String, DevicePrices), String> {
+        let text = InputError::read(path).map_err(|error| error.to_string())?;
+        let device = DeviceProfile::of_file(&text, path).map_err(|error| error.to_string())?;
+        let prices = prices(&device).ok_or_else(|| {
+            let suites = SUITES.map(Suite::name).join("] and [");
+            format!("{}: a choice needs prices of two suites, [{suites}]", path.display())
+        })?;
+        Ok((text, prices))
+    }
+
+    fn radio(&self, path: &Path) -> Result<(String, RadioPrices), String> {
+        let text = InputError::read(path).map_err(|error| error.to_string())?;
+        let radio = Radio::of_file(&text, path).map_err(|error| error.to_string())?;
+        Ok((text, on_air(&radio)))
     }
 }
 

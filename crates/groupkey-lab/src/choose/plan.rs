@@ -1,19 +1,21 @@
 //! The plan by which a candidate's changes are simulated, and the command that runs this plan.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use groupkey::Operation;
-use groupkey::catalogue::{Class, scheme};
+use groupkey::catalogue::Class;
 use groupkey::protection::Guard;
 use groupkey_choose::decision::{Assessment, Figure, Ground};
-use groupkey_choose::requirements::NetworkConditions;
+use groupkey_choose::requirements::{Devices, NetworkConditions};
 use groupkey_choose::{Candidate, Grounds, Requirements, Variant};
 use groupkey_sim::group::Rest;
 
 use super::variants::SUITES;
 use crate::conditions::{Conditions, LossDirection, OutageRate, Timeline};
-use crate::device::{Board, DeviceProfile};
+use crate::device::{DeviceProfile, Radio};
 use crate::plan::{Plan, PlanStep};
+use crate::registry::scheme;
 
 /// How often `groupkey choose --measure` simulates each change.
 pub const RUNS: u32 = 400;
@@ -31,10 +33,10 @@ pub fn plan(
     let variant = &candidate.variant;
     let scheme = scheme(&variant.scheme)?;
     let of = &requirements.devices;
-    let member = match &of.board {
-        Some(board) => Board::named(board)?.device(),
-        None => DeviceProfile::named(&of.member)?,
-    };
+    let mut member = profile(of, &of.member)?;
+    if let Some(radio) = &of.radio {
+        member.radio = Some(self::radio(of, radio)?);
+    }
     let mut plan = Plan {
         parameters: variant.parameters.clone().into_iter().collect(),
         suite: SUITES.into_iter().find(|suite| suite.name() == variant.suite)?,
@@ -43,8 +45,8 @@ pub fn plan(
         rest: Rest::Settled,
         qos: candidate.qos,
         device: Arc::new(member),
-        controller_device: Arc::new(DeviceProfile::named(&of.controller)?),
-        subgroup_device: Arc::new(DeviceProfile::named(&of.gateway)?),
+        controller_device: Arc::new(profile(of, &of.controller)?),
+        subgroup_device: Arc::new(profile(of, &of.gateway)?),
         runs: RUNS,
         seed: SEED,
         ..Plan::new(scheme, members)
@@ -75,8 +77,7 @@ pub fn commands(best: &Assessment, requirements: &Requirements) -> Vec<(&'static
     let operations = changes(requirements, &best.candidate, members);
     let names: Vec<&str> = operations.iter().map(|operation| operation.name()).collect();
     form += &format!(" --operation {}", names.join(","));
-    let member = device(requirements);
-    let bench = format!("groupkey bench {form} --device {member}");
+    let bench = format!("groupkey bench {form} {}", member(requirements));
     let mut told = vec![("what is counted and modelled", bench)];
     if let Some(plan) = plan(requirements, &best.candidate, members, &operations) {
         let mut net = format!("groupkey net {form} {}", arguments(&plan, requirements));
@@ -108,13 +109,10 @@ pub(super) fn changes(
 /// and the operations.
 pub(super) fn arguments(plan: &Plan, requirements: &Requirements) -> String {
     let Timeline { initial: link, .. } = &plan.link;
-    let mut told = format!(
-        "--device {} --controller-device {}",
-        device(requirements),
-        plan.controller_device.name
-    );
+    let of = &requirements.devices;
+    let mut told = format!("{} --controller-device {}", member(requirements), of.controller);
     if plan.scheme.class() == Class::Hybrid {
-        told += &format!(" --subgroup-device {}", plan.subgroup_device.name);
+        told += &format!(" --subgroup-device {}", of.gateway);
     }
     told += &format!(" --loss {}", link.loss_percent);
     if let Some(ms) = link.burst_ms {
@@ -136,10 +134,27 @@ fn outages(network: &NetworkConditions) -> Option<OutageRate> {
     Some(OutageRate { per_hour, length_s })
 }
 
-/// Returns the name by which commands know what a member runs on.
-pub(super) fn device(requirements: &Requirements) -> &str {
-    let devices = &requirements.devices;
-    devices.board.as_deref().map_or(&devices.member, Board::device_name)
+/// Returns the arguments that name what a member runs on.
+fn member(requirements: &Requirements) -> String {
+    let Devices { member, radio, .. } = &requirements.devices;
+    let radio = radio.as_ref().map_or_else(String::new, |radio| format!(" --radio {radio}"));
+    format!("--device {member}{radio}")
+}
+
+/// Returns a device by its name: that of a file that was read, or of a built-in one.
+fn profile(devices: &Devices, name: &str) -> Option<DeviceProfile> {
+    match devices.text(name) {
+        Some(text) => DeviceProfile::of_file(text, Path::new(name)).ok(),
+        None => DeviceProfile::named(name),
+    }
+}
+
+/// Does the same for a radio.
+fn radio(devices: &Devices, name: &str) -> Option<Radio> {
+    match devices.text(name) {
+        Some(text) => Radio::from_toml(text).ok(),
+        None => Radio::named(name),
+    }
 }
 
 #[cfg(test)]

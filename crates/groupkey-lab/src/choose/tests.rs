@@ -7,7 +7,7 @@ use groupkey::Operation;
 use groupkey::catalogue::{Provenance, SCHEMES, scheme};
 use groupkey::protection::Guard;
 use groupkey_choose::decision::{Ground, Quantity};
-use groupkey_choose::device::{BoardCapacity, DevicePrices as Prices};
+use groupkey_choose::device::{DevicePrices as Prices, RadioPrices};
 use groupkey_choose::evidence::{CountTable, Evidence, Sample, SchemeFacts, Uses};
 use groupkey_choose::requirements::{EXAMPLES, RequirementsDraft, Security};
 use groupkey_choose::{Candidate, Grounds, Requirements, Variant, recommend_on};
@@ -19,12 +19,13 @@ use super::message_flow::MessageFlow;
 use super::validate::requirements;
 use super::variants::{CountedScheme, SUITES, subjects};
 use super::{
-    EvidenceOptions, FitOptions, MeasureOptions, ValidateOptions, fit_completion, make_boards,
-    make_devices, measure, regret, validate,
+    EvidenceOptions, FitOptions, MeasureOptions, ValidateOptions, fit_completion, make_devices,
+    make_radios, measure, regret, validate,
 };
 use crate::audit::{Finding, Found, recorded};
 use crate::campaign::{self, CampaignOptions};
 use crate::conditions::Conditions;
+use crate::device::Board;
 use crate::plan::{Plan, PlanStep};
 
 /// Nothing is stopped.
@@ -157,13 +158,16 @@ fn the_shipped_counts_are_those_of_the_schemes() {
 fn the_shipped_devices_are_the_profiles() {
     if env::var_os("GROUPKEY_RECORD").is_some() {
         record("devices.jsonl", make_devices());
-        record("boards.jsonl", make_boards());
+        record("radios.jsonl", make_radios());
         return;
     }
     assert_eq!(Prices::shipped(), make_devices());
-    assert_eq!(BoardCapacity::shipped(), make_boards());
-    let names: Vec<_> = make_devices().into_iter().map(|device| device.name).collect();
+    assert_eq!(RadioPrices::shipped(), make_radios());
+    let (of_boards, others): (Vec<_>, Vec<_>) =
+        make_devices().into_iter().partition(|device| device.capacity.is_some());
+    let names: Vec<_> = others.into_iter().map(|device| device.name).collect();
     assert_eq!(names, ["cortex-m4", "host", "rv32imac"]);
+    assert_eq!(of_boards.len(), Board::names().count());
 }
 
 /// Writes a file of `data/`: `tools/record boards`.

@@ -371,9 +371,9 @@ fn even(draw: &mut GroupDraw, most: f64) -> Requirements {
         },
         devices: Devices {
             member: (*draw.pick(&["cortex-m4", "rv32imac", "host"])).to_owned(),
-            board: None,
             gateway: (*draw.pick(&["rv32imac", "host"])).to_owned(),
             controller: "host".to_owned(),
+            ..Devices::default()
         },
         ..Requirements::default()
     };

@@ -6,6 +6,8 @@ use groupkey::Suite;
 use groupkey::catalogue::{Class, Configuration, Profile, SCHEMES, Scheme};
 use groupkey_choose::Variant;
 
+use crate::registry;
+
 /// The suites that a choice is among. The others reproduce papers.
 pub(super) const SUITES: [Suite; 2] = [Suite::Standard, Suite::Constrained];
 
@@ -21,27 +23,37 @@ pub(super) struct CountedScheme {
 /// Returns all variants with their sizes: every scheme in its sound form, with the values of its
 /// parameters that can pay, in the suites for live groups.
 pub(super) fn subjects(is_quick: bool) -> Vec<CountedScheme> {
+    SCHEMES.iter().flat_map(|scheme| subjects_of(scheme, is_quick)).collect()
+}
+
+/// Returns the variants of the schemes that the program registered, at sizes that take seconds to
+/// count.
+pub(super) fn own_subjects() -> Vec<CountedScheme> {
+    let mut subjects: Vec<_> =
+        registry::own_schemes().flat_map(|scheme| subjects_of(scheme, false)).collect();
+    subjects.iter_mut().for_each(|subject| subject.sizes.retain(|size| *size <= MOST_OF_OWN));
+    subjects
+}
+
+fn subjects_of(scheme: &'static Scheme, is_quick: bool) -> Vec<CountedScheme> {
     let mut subjects = Vec::new();
-    for scheme in SCHEMES {
-        for parameters in settings(scheme) {
-            for suite in SUITES {
-                let sizes = sizes(scheme, &parameters, is_quick);
-                subjects.push(CountedScheme {
-                    scheme,
-                    parameters: parameters.clone(),
-                    suite,
-                    sizes,
-                });
-            }
+    for parameters in settings(scheme) {
+        for suite in SUITES {
+            let sizes = sizes(scheme, &parameters, is_quick);
+            subjects.push(CountedScheme { scheme, parameters: parameters.clone(), suite, sizes });
         }
     }
     subjects
 }
 
+/// The largest group of a registered scheme that is counted. Larger ones are extrapolated, and
+/// simulations count them.
+const MOST_OF_OWN: u32 = 264;
+
 impl CountedScheme {
     /// Returns what a variant is of. `None` if there is no such scheme, parameter or suite.
     pub(super) fn of(variant: &Variant, sizes: Vec<u32>) -> Option<Self> {
-        let scheme = groupkey::catalogue::scheme(&variant.scheme)?;
+        let scheme = registry::scheme(&variant.scheme)?;
         let parameter = |(name, value): (&String, &u32)| {
             let parameter = scheme.parameters.iter().find(|parameter| parameter.name == *name)?;
             let (low, high) = parameter.range;

@@ -4,6 +4,7 @@
 //! of its own: it names the profile whose instruction counts stand for it, and says how closely.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::{error, fmt};
 
 use groupkey_choose::input::{InputError, Mistake};
@@ -106,15 +107,6 @@ impl Board {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
 
-    /// Returns the name by which commands know a board as a device: its own, unless a profile has
-    /// that.
-    pub fn device_name(board: &str) -> &str {
-        match board {
-            "esp8266" => "esp8266-board",
-            other => other,
-        }
-    }
-
     /// Returns the text of a built-in board's file, with its comments.
     pub fn text(name: &str) -> Option<&'static str> {
         BUILT_IN.iter().find(|(built_in, _)| *built_in == name).map(|(_, text)| *text)
@@ -166,6 +158,7 @@ impl Board {
         device.description.clone_from(&self.description);
         device.power = Some(self.power.clone());
         device.radio = Some(self.radio.clone());
+        device.board = Some(Arc::new(self.clone()));
         device
     }
 }
@@ -198,7 +191,7 @@ impl Bearing {
 }
 
 const BUILT_IN: [(&str, &str); 6] = [
-    ("esp8266", include_str!("../boards/esp8266.toml")),
+    ("esp8266-board", include_str!("../boards/esp8266.toml")),
     ("esp32", include_str!("../boards/esp32.toml")),
     ("esp32-c3", include_str!("../boards/esp32-c3.toml")),
     ("nrf52840", include_str!("../boards/nrf52840.toml")),
@@ -263,7 +256,7 @@ mod tests {
         assert_eq!(device.processing.publish.ns, counts.processing.publish.ns * 64 / 80);
         assert_eq!(device.name, "stm32l4");
         let again = DeviceProfile::from_toml(&device.to_toml()).expect("a profile");
-        assert_eq!(again, device);
+        assert_eq!(again, DeviceProfile { board: None, ..device });
     }
 
     #[test]

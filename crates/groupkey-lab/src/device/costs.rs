@@ -156,6 +156,13 @@ impl HandledMessages {
     }
 }
 
+impl HandledMessages {
+    /// Returns how many messages were handled so, and their bytes.
+    pub const fn of(&self, handling: Handling) -> (u64, u64) {
+        self.0[handling as usize]
+    }
+}
+
 impl PrimitiveCost {
     /// Converts counted instructions to times anew.
     fn at_clock(&mut self, clock: &InstructionClock) {

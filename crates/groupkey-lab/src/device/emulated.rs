@@ -74,6 +74,7 @@ impl DeviceProfile {
             clock: Some(target.clock()),
             power: None,
             radio: None,
+            board: None,
             messages: Some(messages),
             suites,
         })

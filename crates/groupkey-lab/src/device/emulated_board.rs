@@ -9,7 +9,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use groupkey::catalogue::Scheme;
+
 use super::emulated::{EmulationError, Target};
+use super::flash::family;
 
 /// The address at which a board reaches the loopback interface of the host.
 pub const HOST: [u8; 4] = [10, 0, 2, 2];
@@ -63,8 +66,17 @@ impl Drop for EmulatedBoard {
 }
 
 impl Target {
-    /// Builds the live member of the firmware in this folder. Returns the path of the program.
-    pub fn build_live(self, firmware: &Path) -> Result<PathBuf, EmulationError> {
+    /// Builds the live member of the firmware in this folder, with this scheme alone, or with three
+    /// that are common. It has the suites `standard` and, with a scheme, `constrained`. Returns the
+    /// path of the program.
+    ///
+    /// # Panics
+    /// If the scheme is for groups without a controller.
+    pub fn build_live(
+        self,
+        firmware: &Path,
+        scheme: Option<&Scheme>,
+    ) -> Result<PathBuf, EmulationError> {
         let package = firmware.join("live");
         if !package.join("Cargo.toml").is_file() {
             return Err(EmulationError::NoFirmware(firmware.to_owned()));
@@ -73,6 +85,12 @@ impl Target {
         let builds = Path::new("../../target/firmware").join(self.triple());
         let mut cargo = self.cargo("build", &package, &builds);
         cargo.args(["--release", "--config", "../small.toml"]).stdout(Stdio::null());
+        if let Some(scheme) = scheme {
+            assert!(scheme.has_controller(), "the firmware has no peers");
+            let features = format!("{},suite-constrained", family(scheme));
+            cargo.args(["--no-default-features", "--features", &features]);
+            cargo.env("GROUPKEY_SCHEME", scheme.id);
+        }
         self.build(&mut cargo)?;
         Ok(package.join(builds).join(self.triple()).join("release/live"))
     }
@@ -138,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_folder_without_firmware_is_refused_with_what_to_do() {
-        let refused = Target::CortexM4.build_live(Path::new("no-such-folder")).unwrap_err();
+        let refused = Target::CortexM4.build_live(Path::new("no-such-folder"), None).unwrap_err();
         assert!(refused.to_string().contains("no-such-folder"));
         assert!(refused.help().is_some_and(|help| help.contains("--firmware")));
     }

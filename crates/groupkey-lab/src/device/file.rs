@@ -74,24 +74,32 @@ pub enum DeviceError {
 }
 
 impl DeviceProfile {
-    /// Returns the built-in profile of this name.
+    /// Returns the built-in device of this name: a profile, or a [board](Board).
     pub fn named(name: &str) -> Option<Self> {
-        let (_, profile) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name)?;
-        Some(Self::from_toml(profile).expect("a test reads every built-in profile"))
-    }
-
-    /// Returns the names of the built-in profiles.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        BUILT_IN.iter().map(|(name, _)| *name)
-    }
-
-    /// Reads a profile from a file; errors name the file.
-    pub fn load(path: &Path) -> Result<Self, InputError> {
-        let text = InputError::read(path)?;
-        if toml::from_str(&text).is_ok_and(|file: toml::Table| file.contains_key("counts")) {
-            return Board::parse(&text, path).map(|board| board.device());
+        match BUILT_IN.iter().find(|(built_in, _)| *built_in == name) {
+            Some((_, text)) => {
+                Some(Self::from_toml(text).expect("a test reads every built-in profile"))
+            }
+            None => Board::named(name).map(|board| board.device()),
         }
-        Self::from_toml(&text).map_err(|error| error.in_file(path, &text))
+    }
+
+    /// Returns the names of the built-in devices: the profiles', then the boards'.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        BUILT_IN.iter().map(|(name, _)| *name).chain(Board::names())
+    }
+
+    /// Reads a profile or a board from a file; errors name the file.
+    pub fn load(path: &Path) -> Result<Self, InputError> {
+        Self::of_file(&InputError::read(path)?, path)
+    }
+
+    /// Reads a profile or a board from the text of this file.
+    pub fn of_file(text: &str, path: &Path) -> Result<Self, InputError> {
+        if toml::from_str(text).is_ok_and(|file: toml::Table| file.contains_key("counts")) {
+            return Board::parse(text, path).map(|board| board.device());
+        }
+        Self::from_toml(text).map_err(|error| error.in_file(path, text))
     }
 
     /// Reads a profile from the text of its file.
@@ -148,7 +156,18 @@ fn parse(text: &str) -> Result<DeviceProfile, DeviceError> {
     let messages = file.messages.as_ref().map(|table| handling_from(table, file.clock.as_ref()));
     let messages = messages.transpose()?;
     let ProfileFile { name, description, processing, clock, power, radio, .. } = file;
-    Ok(DeviceProfile { name, description, processing, clock, power, radio, messages, suites })
+    let board = None;
+    Ok(DeviceProfile {
+        name,
+        description,
+        processing,
+        clock,
+        power,
+        radio,
+        messages,
+        board,
+        suites,
+    })
 }
 
 #[derive(Deserialize)]
@@ -363,10 +382,15 @@ pub(super) fn check_power(power: &DevicePower) -> Result<(), DeviceError> {
 pub(super) fn check_radio(radio: &Radio) -> Result<(), DeviceError> {
     check_source(&radio.source)?;
     check_figures([&radio.send, &radio.receive])?;
-    match radio.bits_per_second > 0 && radio.packet_bytes > 0 {
-        true => Ok(()),
-        false => Err(DeviceError::InvalidRadio),
+    if radio.bits_per_second == 0 || radio.packet_bytes == 0 {
+        return Err(DeviceError::InvalidRadio);
     }
+    let wake = radio.wake.iter().flat_map(|wake| [wake.joule, wake.error_joule]);
+    let tail = radio.tail.iter().flat_map(|tail| [tail.seconds, tail.watt, tail.error_watt]);
+    if !wake.chain(tail).all(is_amount) {
+        return Err(DeviceError::InvalidPower);
+    }
+    radio.sources().try_for_each(check_source)
 }
 
 fn check_figures(figures: [&PowerFigure; 2]) -> Result<(), DeviceError> {
@@ -419,7 +443,8 @@ impl fmt::Display for DeviceError {
             }
             Self::InvalidPower => write!(
                 f,
-                "powers and energies must be numbers, not negative, and active at least idle power"
+                "powers, energies and their times must be numbers, not negative, and active at least \
+                 idle power"
             ),
             Self::InvalidRadio => {
                 write!(f, "bits_per_second and packet_bytes of the radio must be more than 0")
@@ -473,6 +498,7 @@ mod tests {
     #[test]
     fn every_built_in_profile_is_read_and_named_as_listed() {
         for (name, profile) in BUILT_IN {
+            assert!(Board::named(name).is_none(), "{name} is a board, too");
             let device =
                 DeviceProfile::from_toml(profile).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(device.name, name);

@@ -186,7 +186,7 @@ impl Program {
 }
 
 /// The feature of the firmware with which the scheme is linked.
-fn family(scheme: &Scheme) -> &'static str {
+pub(super) fn family(scheme: &Scheme) -> &'static str {
     match scheme.class() {
         _ if scheme.computes_pairings() => "pairing",
         Class::Centralized => "centralized",

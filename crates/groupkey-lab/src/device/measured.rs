@@ -57,6 +57,7 @@ impl DeviceProfile {
             clock: None,
             power: None,
             radio: None,
+            board: None,
             messages: None,
             suites,
         })

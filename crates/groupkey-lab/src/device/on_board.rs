@@ -5,10 +5,12 @@
 //! figure, and `end`. What takes more memory than the board has is not measured: the emulated processor's
 //! instructions stand in for it, one a cycle.
 
+use std::sync::Arc;
 use std::{error, fmt};
 
 use groupkey_testkit::workbench::fits_boards;
 
+use super::board::Board;
 use super::costs::{Instructions, PrimitiveCost};
 use super::emulated::Target;
 use super::figures::Figures;
@@ -71,6 +73,7 @@ impl DeviceProfile {
             (!fits_boards(primitive)).then(|| cost(counted, source))
         };
         let costs = figures.costs(measured, too_large);
+        let board = Board::named(name);
         let (messages, suites) = costs.map_err(BoardPrintError::Missing)?;
         Ok(Self {
             name: name.to_owned(),
@@ -79,8 +82,10 @@ impl DeviceProfile {
             ),
             processing: PacketTimes::of_a_member_in_c(hertz),
             clock: None,
-            power: None,
-            radio: None,
+            // A board that is built in draws what its file says.
+            power: board.as_ref().map(|board| board.power.clone()),
+            radio: board.as_ref().map(|board| board.radio.clone()),
+            board: board.map(Arc::new),
             messages: Some(messages),
             suites,
         })

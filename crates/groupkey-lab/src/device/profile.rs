@@ -1,12 +1,14 @@
 //! A device: the costs of its primitives and MQTT packets, and the power that it draws.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use groupkey::Suite;
 use groupkey::crypto::meter::Meter;
 use groupkey_sim::{Duration, Processing};
 use serde::Deserialize;
 
+use super::board::Board;
 use super::costs::{Costs, HandledMessages, HandlingCosts, InstructionClock};
 use super::power::{self, DevicePower, Energy};
 use super::radio::Radio;
@@ -28,6 +30,8 @@ pub struct DeviceProfile {
     pub radio: Option<Radio>,
     /// What handling a message costs besides the primitives, if known.
     pub messages: Option<HandlingCosts>,
+    /// The board that it was made of, if it was: its memory, and what stands for its core.
+    pub board: Option<Arc<Board>>,
     pub(super) suites: [Option<Costs>; Suite::ALL.len()],
 }
 
@@ -118,9 +122,7 @@ impl DeviceProfile {
         let PacketTimes { publish, acknowledgement, payload_handling } = &self.processing;
         let packets = [publish, acknowledgement, payload_handling].map(|time| time.source.as_str());
         let powers = self.power.iter().flat_map(|power| [&power.idle, &power.active]);
-        let radio = self.radio.iter().flat_map(|radio| {
-            [radio.source.as_str(), radio.send.source.as_str(), radio.receive.source.as_str()]
-        });
+        let radio = self.radio.iter().flat_map(Radio::sources);
         let costs = self.suites.iter().flatten().flat_map(|costs| &costs.0);
         let mut sources = BTreeMap::new();
         for source in packets

@@ -8,7 +8,6 @@ use groupkey_testkit::workbench::Handling;
 use super::costs::{CallEnergy, InstructionClock, Instructions, PrimitiveCost};
 use super::power::PowerFigure;
 use super::profile::DeviceProfile;
-use super::radio::Radio;
 
 impl DeviceProfile {
     /// Writes the profile as the text of a file, which [`DeviceProfile::from_toml`] reads back.
@@ -38,14 +37,7 @@ fn profile(device: &DeviceProfile) -> String {
         }
     }
     if let Some(radio) = radio {
-        let Radio { link, bits_per_second, packet_ns, packet_bytes, source, send, receive } = radio;
-        write(&mut text, &format!("\n[radio]\nlink = {}", quoted(link)));
-        write(&mut text, &format!("bits_per_second = {bits_per_second}"));
-        write(&mut text, &format!("packet_ns = {packet_ns}\npacket_bytes = {packet_bytes}"));
-        write(&mut text, &format!("source = {}", quoted(source)));
-        for (key, figure) in [("send", send), ("receive", receive)] {
-            write(&mut text, &format!("\n[radio.{key}]\n{}", power_figure(figure)));
-        }
+        radio.write_toml(Some("radio"), &mut text);
     }
     if let Some(costs) = &device.messages {
         write(&mut text, "\n[messages]");
@@ -63,7 +55,7 @@ fn profile(device: &DeviceProfile) -> String {
     text
 }
 
-fn power_figure(figure: &PowerFigure) -> String {
+pub(super) fn power_figure(figure: &PowerFigure) -> String {
     let PowerFigure { watt, error_watt, source } = figure;
     format!("watt = {watt}\nerror_watt = {error_watt}\nsource = {}", quoted(source))
 }
@@ -92,7 +84,7 @@ fn cost(cost: &PrimitiveCost) -> String {
 }
 
 /// Quotes a text as a basic string of TOML, which escapes as JSON does.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 

@@ -182,7 +182,7 @@ fn fold(number: usize, assessment: &Assessment, requirements: &Requirements) -> 
         PageColumn::text("Figure", |figure: &Figure| figure.quantity.name_and_unit().0),
         PageColumn::number("Value", "", |figure: &Figure| number::rounded(figure.value)),
         PageColumn::text("Unit", |figure: &Figure| figure.quantity.name_and_unit().1),
-        PageColumn::text("95 % interval", words::interval),
+        PageColumn::text("95 % interval", |figure: &Figure| words::interval(figure, requirements)),
         PageColumn::text("Ground", |figure: &Figure| words::ground(figure, requirements)),
     ];
     let table = PageTable::of(format!("Figures of {candidate}"), &assessment.figures, columns);

@@ -159,6 +159,8 @@ fn bench_row(number: u32) -> BenchRow {
         broadcast: MessageTraffic::default(),
         device_ns: device.is_some().then_some(1e6),
         device_joule: device.is_some().then_some(Deviation { value: 0.125 * n as f64, error: 0.5 }),
+        radio: None,
+        radio_joule: None,
         device,
         samples_ns: vec![1, 2],
         warnings: if number == 7 { vec!["The machine is busy.".into()] } else { Vec::new() },

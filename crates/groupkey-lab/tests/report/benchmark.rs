@@ -298,6 +298,8 @@ fn row(
         device: Some("esp32-micropython".to_owned()),
         device_ns: Some(300.0 * mean),
         device_joule: Some(Deviation { value: 6e-8 * mean, error: 6e-9 * mean }),
+        radio: None,
+        radio_joule: None,
         samples_ns: Vec::new(),
         warnings: if members == 100 && place == 1 {
             vec!["the machine was busy: close what else runs".to_owned()]

@@ -9,7 +9,7 @@ use groupkey::protection::Guard;
 use groupkey_lab::bench::growth::LEAST_SIZES;
 use groupkey_lab::bench::workload::{Randomness, Sizes};
 use groupkey_lab::bench::{Activity, BenchPlan, Unit, Workload, units};
-use groupkey_lab::device::DeviceProfile;
+use groupkey_lab::device::{DeviceProfile, Radio};
 use groupkey_lab::registry;
 
 use crate::commands::scheme_arguments::SelectionArguments;
@@ -103,6 +103,16 @@ pub(crate) struct PlanArguments {
     #[arg(long, value_name = "NAME|FILE", value_parser = value_parsers::device())]
     device: Option<DeviceProfile>,
 
+    /// Radio of that device, in place of its own: energy of messages, and of waking up for them
+    /// (modelled).
+    #[arg(
+        long,
+        value_name = "NAME|FILE",
+        requires = "device",
+        value_parser = value_parsers::radio(),
+    )]
+    radio: Option<Radio>,
+
     #[command(flatten)]
     form: FormArguments,
 
@@ -132,6 +142,15 @@ const MOST_REPETITIONS: u64 = 100_000_000;
 const SCHEME: &str = "Schemes, by their ids [default: lkh-group, or all of the workload's classes]";
 
 impl PlanArguments {
+    /// Returns the device with the radio that was named.
+    fn device(&self) -> Option<DeviceProfile> {
+        let mut device = self.device.clone()?;
+        if let Some(radio) = &self.radio {
+            device.radio = Some(radio.clone());
+        }
+        Some(device)
+    }
+
     /// Returns plans for each scheme, at all sizes, and the schemes that have none of the
     /// activities that are asked for.
     pub(crate) fn plans(&self) -> Result<(Vec<BenchPlan>, Vec<&'static str>), Failure> {
@@ -149,7 +168,7 @@ impl PlanArguments {
                 }),
                 nonces: self.nonces,
                 seed: self.seed,
-                device: self.device.clone().map(Arc::new),
+                device: self.device().map(Arc::new),
                 ..BenchPlan::new(scheme, Vec::new())
             };
             self.check(&like)?;

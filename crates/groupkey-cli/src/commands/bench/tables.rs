@@ -64,7 +64,14 @@ fn circumstances(plan: &BenchPlan, plans: &[BenchPlan]) -> String {
     let repetitions: Vec<String> = repetitions.iter().map(u32::to_string).collect();
     let repetitions = repetitions.join(" or ");
     let device = device.as_ref().map_or_else(String::new, |device| {
-        format!(" Modelled is what the counted primitives cost on {}.", device.label())
+        let radio = match &device.radio {
+            Some(radio) => format!(", with one wake-up of its radio {}", radio.name),
+            None => String::new(),
+        };
+        format!(
+            " Modelled is what the counted primitives cost on {}, and µJ their energy{radio}.",
+            device.label()
+        )
     });
     format!(
         "Workload {workload}, repetitions: {repetitions}, seed: {seed}; {} profile, {} suite, \
@@ -105,7 +112,9 @@ fn columns(talks: bool, modelled: bool) -> Vec<Column> {
         Column::number("counted").may_go(3),
         Column::number("x").may_go(1),
     ]);
-    columns.extend(modelled.then(|| Column::number("modelled")));
+    if modelled {
+        columns.extend([Column::number("modelled"), Column::number("µJ").may_go(2)]);
+    }
     columns.extend([
         Column::number("permanent").may_go(4),
         Column::number("temporary").may_go(9),
@@ -139,7 +148,10 @@ fn cells(row: &BenchRow, talks: bool, modelled: bool) -> Vec<String> {
         row.measured_over_counted.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}")),
     ]);
     if modelled {
+        let joule = [row.device_joule, row.radio_joule].into_iter().flatten();
+        let joule = joule.map(|energy| energy.value).reduce(|one, other| one + other);
         cells.push(row.device_ns.map_or_else(|| "-".to_owned(), microseconds));
+        cells.push(joule.map_or_else(|| "-".to_owned(), |joule| figure(joule * 1e6)));
     }
     cells.extend([
         row.permanent_bytes.to_string(),

@@ -183,17 +183,17 @@ fn requirements() -> impl Strategy<Value = Requirements> {
     });
     let devices = prop::sample::select(vec![
         ("cortex-m4", None),
-        ("rv32imac", None),
+        ("rv32imac", Some("lte-m")),
         ("host", None),
-        ("cortex-m4", Some("nrf52840")),
-        ("cortex-m4", Some("esp8266")),
+        ("nrf52840", None),
+        ("esp8266-board", Some("nb-iot")),
     ]);
-    (members, network, devices).prop_map(|(members, network, (member, board))| Requirements {
+    (members, network, devices).prop_map(|(members, network, (member, radio))| Requirements {
         members,
         network,
         devices: Devices {
             member: member.to_owned(),
-            board: board.map(str::to_owned),
+            radio: radio.map(str::to_owned),
             ..Devices::default()
         },
         // Whatever the audit says of a candidate.

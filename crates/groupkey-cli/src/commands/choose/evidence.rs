@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::Path;
 
 use groupkey_lab::choose::{
-    EvidenceOptions, EvidenceRunError, FitOptions, fit_completion, make_boards, make_devices,
-    make_evidence, make_memories,
+    EvidenceOptions, EvidenceRunError, FitOptions, fit_completion, make_devices, make_evidence,
+    make_memories, make_radios,
 };
 
 use serde::Serialize;
@@ -18,11 +18,11 @@ use crate::progress::ProgressBar;
 use crate::{interruption, whole_file};
 
 /// Seed of the evidence that ships with the program.
-const SEED: u64 = 1;
+pub(super) const SEED: u64 = 1;
 
 /// The files, in the order in which they are written.
 const FILES: [&str; 5] =
-    ["counts.jsonl", "devices.jsonl", "boards.jsonl", "memory.jsonl", "completion.json"];
+    ["counts.jsonl", "devices.jsonl", "radios.jsonl", "memory.jsonl", "completion.json"];
 
 /// Counts all variants, prices the devices and fits the model, and writes all into a folder.
 pub(super) fn run(folder: &Path, is_quick: bool, out: &mut dyn Write) -> Result<(), Failure> {
@@ -49,7 +49,7 @@ pub(super) fn run(folder: &Path, is_quick: bool, out: &mut dyn Write) -> Result<
     })?;
     write(folder, "counts.jsonl", &evidence.to_text(), out)?;
     write(folder, "devices.jsonl", &lines(make_devices()), out)?;
-    write(folder, "boards.jsonl", &lines(make_boards()), out)?;
+    write(folder, "radios.jsonl", &lines(make_radios()), out)?;
     write(folder, "memory.jsonl", &lines(make_memories()), out)?;
 
     let bar = ProgressBar::counting("groups simulated");

@@ -2,8 +2,9 @@
 
 use std::io::{self, BufRead, Write};
 
-use groupkey_choose::device::DevicePrices;
+use groupkey_choose::device::{DevicePrices, RadioPrices};
 use groupkey_choose::requirements::{FieldSetting, RequirementsDraft};
+use groupkey_lab::choose::LaboratoryFiles;
 
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
@@ -51,7 +52,7 @@ struct FieldQuestion {
     explanation: &'static str,
 }
 
-const QUESTIONS: [FieldQuestion; 14] = [
+const QUESTIONS: [FieldQuestion; 15] = [
     FieldQuestion {
         field: "members.now",
         text: "Members now?",
@@ -86,7 +87,12 @@ const QUESTIONS: [FieldQuestion; 14] = [
     FieldQuestion {
         field: "devices.member",
         text: "Device of a member?",
-        explanation: "One of these profiles:",
+        explanation: "One of these, or a file:",
+    },
+    FieldQuestion {
+        field: "devices.radio",
+        text: "Radio of a member?",
+        explanation: "none keeps the device's own. One of these, or a file:",
     },
     FieldQuestion {
         field: "network.loss",
@@ -130,10 +136,12 @@ const QUESTIONS: [FieldQuestion; 14] = [
 impl FieldQuestion {
     fn explanation(&self) -> String {
         match self.field {
-            "devices.member" => {
-                let names: Vec<&str> =
-                    DevicePrices::shipped().iter().map(|device| &*device.name).collect();
-                format!("{} {}.", self.explanation, names.join(", "))
+            "devices.member" => listing(
+                self.explanation,
+                DevicePrices::shipped().iter().map(|device| &*device.name),
+            ),
+            "devices.radio" => {
+                listing(self.explanation, RadioPrices::shipped().iter().map(|radio| &*radio.name))
             }
             _ => self.explanation.to_owned(),
         }
@@ -164,9 +172,14 @@ impl FieldQuestion {
         };
         let setting: FieldSetting = format!("{}={answer}", self.field).parse()?;
         answered.set(setting).map_err(|error| error.to_string())?;
+        answered.read_devices(&LaboratoryFiles).map_err(|error| error.to_string())?;
         answered.finish().map_err(|error| error.to_string())?;
         Ok(answered)
     }
+}
+
+fn listing<'n>(explanation: &str, names: impl Iterator<Item = &'n str>) -> String {
+    format!("{explanation} {}.", names.collect::<Vec<_>>().join(", "))
 }
 
 fn say(out: &mut dyn Write, text: &str) -> Result<(), Failure> {

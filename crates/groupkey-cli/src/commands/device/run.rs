@@ -9,6 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
+use groupkey::catalogue::Scheme;
+use groupkey_choose::programs::Programs;
 use groupkey_lab::device::Target;
 use groupkey_lab::device::emulated_board::{self, BoardFiles, EmulatedBoard};
 use groupkey_mqtt::config::{self, ConfigError, FlashForm, client_identifier, read_secret};
@@ -28,6 +30,11 @@ pub(crate) struct DeviceRunArguments {
     /// The board: `cortex-m4` is QEMU's mps2-an386, `rv32imac` its virt.
     #[arg(long, value_name = "PROCESSOR", value_parser = value_parsers::target())]
     target: Target,
+
+    /// The scheme that the firmware links, with both suites for live groups [default: lkh-group,
+    /// lkh-key and skdc, with the suite standard].
+    #[arg(long, value_name = "ID", value_parser = value_parsers::scheme_with_controller())]
+    scheme: Option<&'static Scheme>,
 
     /// The broker. The device speaks MQTT 5 without TLS.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:1883")]
@@ -93,6 +100,11 @@ pub(crate) fn run(arguments: &DeviceRunArguments, out: &mut dyn Write) -> Result
     if let Some(text) = arguments.say.iter().find(|text| !is_one_message(text.as_bytes())) {
         return Err(Failure::input(format!("--say {text:?}: {NOT_ONE_MESSAGE}")));
     }
+    if let Some(scheme) = arguments.scheme.filter(|scheme| !Programs::of(scheme).device) {
+        return Err(Failure::input(format!("the firmware cannot run {}", scheme.id)).with_help(
+            "it runs members of the catalogue's schemes with a controller and one group key",
+        ));
+    }
     let settings = settings(arguments)?;
     if arguments.settings_only && settings.address == emulated_board::HOST {
         return Err(Failure::input("a board does not reach this machine as 127.0.0.1")
@@ -111,7 +123,8 @@ pub(crate) fn run(arguments: &DeviceRunArguments, out: &mut dyn Write) -> Result
         return Ok(());
     }
     eprintln!("building the firmware for {}", target.name());
-    let program = target.build_live(&arguments.firmware).map_err(emulation_failure)?;
+    let program =
+        target.build_live(&arguments.firmware, arguments.scheme).map_err(emulation_failure)?;
     let monitor = arguments.monitor.as_deref();
     let files = BoardFiles { program: &program, flash: &flash, monitor };
     let mut board = target.start_live(files).map_err(emulation_failure)?;
@@ -252,7 +265,9 @@ fn advice(reason: &str) -> &str {
         }
         "known" => "the service knows us, and says what it waits for",
         "unopened" => "an answer does not open. Are --service-key and --psk those of the service?",
-        "other-scheme" => "the group has a scheme that this firmware does not link",
+        "other-scheme" => {
+            "the group has a scheme that this firmware does not link: give it with --scheme"
+        }
         reason => reason,
     }
 }

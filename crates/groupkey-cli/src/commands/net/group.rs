@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use clap::{Arg, Args};
 use groupkey::catalogue::{Class, Scheme};
-use groupkey_lab::device::DeviceProfile;
+use groupkey_lab::device::{DeviceProfile, Radio};
 use groupkey_lab::plan::{Plan, PlanStep};
 use groupkey_sim::Duration;
 use groupkey_sim::group::Rest;
@@ -45,6 +45,11 @@ pub(crate) struct GroupArguments {
     /// Device of the members: a built-in one, or a file.
     #[arg(long, value_name = "NAME|FILE", default_value = "host", value_parser = value_parsers::device())]
     device: DeviceProfile,
+
+    /// Radio of the members' device, in place of its own: what their messages take. It changes no
+    /// time: give its rate and delay with --bandwidth and --delay.
+    #[arg(long, value_name = "NAME|FILE", value_parser = value_parsers::radio())]
+    radio: Option<Radio>,
 
     /// Device of the controller and the broker.
     #[arg(long, value_name = "NAME|FILE", default_value = "host", value_parser = value_parsers::device())]
@@ -110,8 +115,12 @@ impl GroupArguments {
         let combinations = groups as u64 * networks.len() as u64;
         refuse_a_slip(combinations, runs.runs())?;
 
+        let mut device = self.device.clone();
+        if let Some(radio) = &self.radio {
+            device.radio = Some(radio.clone());
+        }
         let (device, controller_device) =
-            (Arc::new(self.device.clone()), Arc::new(self.controller_device.clone()));
+            (Arc::new(device), Arc::new(self.controller_device.clone()));
         let subgroup_device = self.subgroup_device.clone().map(Arc::new);
         let subgroup_device = subgroup_device.unwrap_or_else(|| Arc::clone(&controller_device));
         let parameters = self.parameters.each_once()?;

@@ -35,8 +35,15 @@ impl Comparable for BenchRow {
     ];
     // Counts are the same in all repetitions. Another seed may change them, chance does not.
     const DRAWN: &'static [&'static str] = &[];
-    const MODELLED: &'static [&'static str] =
-        &["device", "device_ns", "device_joule_value", "device_joule_error"];
+    const MODELLED: &'static [&'static str] = &[
+        "device",
+        "device_ns",
+        "device_joule_value",
+        "device_joule_error",
+        "radio",
+        "radio_joule_value",
+        "radio_joule_error",
+    ];
     const TIME: &'static str = "mean_ns";
 
     fn device(&self) -> Option<&str> {

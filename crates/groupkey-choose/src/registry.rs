@@ -24,12 +24,17 @@ pub fn register(schemes: &[&'static Scheme]) -> Result<(), RegistryError> {
 
 /// Returns all schemes: the catalogue's in its order, then the registered ones.
 pub fn schemes() -> impl Iterator<Item = &'static Scheme> {
-    SCHEMES.iter().chain(BROUGHT.get().into_iter().flatten().copied())
+    SCHEMES.iter().chain(own_schemes())
 }
 
 /// Returns the scheme with this id.
 pub fn scheme(id: &str) -> Option<&'static Scheme> {
     schemes().find(|scheme| scheme.id == id)
+}
+
+/// Returns the schemes that were registered.
+pub fn own_schemes() -> impl Iterator<Item = &'static Scheme> {
+    BROUGHT.get().into_iter().flatten().copied()
 }
 
 /// Why schemes cannot be registered.
