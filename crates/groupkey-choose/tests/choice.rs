@@ -364,12 +364,12 @@ fn only_counts_on_the_device_that_was_asked_for_are_exact() {
     let (ground, interval) = find(&default, Quantity::Energy);
     assert_eq!(ground, "modelled on cortex-m4 with 802.15.4, assumed");
     assert!(interval.contains(" to "), "{interval}");
-    assert_eq!(find(&default, Quantity::Memory).1, "exact");
+    assert_eq!(find(&default, Quantity::Flash).1, "exact");
     let (ground, interval) = find(&default, Quantity::Controller);
     assert_eq!((&*ground, &*interval), ("modelled on host", "unknown"));
     let stand_in = told("esp32", Some("lte-m"));
     assert_eq!(find(&stand_in, Quantity::Energy).0, "modelled on esp32 with lte-m, assumed");
-    let (ground, interval) = find(&stand_in, Quantity::Memory);
+    let (ground, interval) = find(&stand_in, Quantity::Flash);
     assert_eq!((&*ground, &*interval), ("counted on rv32imac, a stand-in", "unknown"));
     let exact = stand_in.iter().filter(|(.., interval)| interval == "exact");
     assert!(exact.clone().all(|(_, ground, _)| ground == "counted") && exact.count() > 3);

@@ -5,7 +5,6 @@
 //! figure, and `end`. What takes more memory than the board has is not measured: the emulated processor's
 //! instructions stand in for it, one a cycle.
 
-use std::sync::Arc;
 use std::{error, fmt};
 
 use groupkey_testkit::workbench::fits_boards;
@@ -85,7 +84,7 @@ impl DeviceProfile {
             // A board that is built in draws what its file says.
             power: board.as_ref().map(|board| board.power.clone()),
             radio: board.as_ref().map(|board| board.radio.clone()),
-            board: board.map(Arc::new),
+            board: None,
             messages: Some(messages),
             suites,
         })
