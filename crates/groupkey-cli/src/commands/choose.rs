@@ -58,8 +58,8 @@ that would let it in. QoS 0 is only for those who set network.qos=0.
 Grounds of a number: counted by running the scheme; modelled, which is counted and priced by a
 device's profile; fitted, from a model of simulated times; simulated for these requirements.
 Extrapolated means that it lies outside of what was counted or simulated. A modelled figure names
-device and radio, and says if a price is assumed; its interval is that of the prices' sources. A cost is a sum over a day
-by the weights of the requirements. docs/choose.md has every field.
+device and radio, and says if a price is assumed; its interval is that of the prices' sources. A
+cost is a sum over a day by the weights of the requirements. docs/choose.md has every field.
 
 Exit codes: 0 recommended, 1 nothing meets the requirements, 2 bad usage or input.")]
 pub(crate) struct ChooseArguments {

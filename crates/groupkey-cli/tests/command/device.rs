@@ -19,7 +19,12 @@ fn devices_are_listed_and_shown() {
         let name = device["name"].as_str().expect("a name");
         assert!(table.contains(name), "{table}");
         let shown = groupkey(&format!("device show {name}")).success();
-        assert!(shown.starts_with(&format!("name = \"{name}\"\n")), "{shown}");
+        assert!(shown.lines().any(|line| line == format!("name = \"{name}\"")), "{shown}");
+    }
+    for radio in ["802.15.4", "ble", "lorawan", "lte-m", "nb-iot", "wifi"] {
+        assert!(table.lines().any(|line| line.starts_with(radio)), "{radio}: {table}");
+        let shown = groupkey(&format!("device show {radio}")).success();
+        assert!(shown.lines().any(|line| line == format!("name = \"{radio}\"")), "{shown}");
     }
     let esp32 = listed.iter().find(|device| device["name"] == "esp32-pbc").expect("it is listed");
     assert_eq!(esp32["power"]["idle"]["watt"], 0.20504);

@@ -139,6 +139,7 @@ fn what_no_device_can_use_is_refused_before_it_is_built() {
         ("--target cortex-m4 --name a --psk psk", "no flash of this device"),
         ("--target cortex-m4 --name b --psk psk", "a clone of the repository"),
         ("--target cortex-m4 --name a --psk psk --user u", "--password"),
+        ("--target cortex-m4 --name a --psk psk --scheme tgdh", "cannot run tgdh"),
     ] {
         let mut words = vec!["device", "run"];
         words.extend(arguments.split(' '));
@@ -148,6 +149,26 @@ fn what_no_device_can_use_is_refused_before_it_is_built() {
     }
     let long = format!("device run --target riscv32 --name a --psk x --say {}", "x".repeat(1_025));
     assert!(groupkey(&long).stderr.contains("1,024 bytes"));
+}
+
+/// A scheme that is not among those that the firmware links without being asked.
+#[test]
+#[ignore = "builds the firmware once more, which takes minutes"]
+fn a_device_runs_the_scheme_that_it_was_built_for() {
+    const TEST: &str = "a_device_runs_the_scheme_that_it_was_built_for";
+    let Some(()) = emulators(TEST) else { return };
+    let Some((port, _mosquitto)) = mosquitto(TEST) else { return };
+    let tokio = tokio::runtime::Runtime::new().expect("tokio starts");
+    let _guard = tokio.enter();
+    let mut group = Group::of(port, "ofct", 2);
+    let mut device = group.device_with("arm-1", "cortex-m4", &["--scheme", "ofct"]);
+    device.event("identity");
+    let mut host = group.host("host-1");
+    device.event("joined");
+    group.host_comes_and_goes(3);
+    group.agree(std::slice::from_mut(&mut device));
+    device.say("ofct on a device");
+    group.hears(&mut host, b"ofct on a device");
 }
 
 /// A service and its hosts.
@@ -161,8 +182,12 @@ struct Group {
 
 impl Group {
     fn new(port: u16) -> Self {
-        let form = GroupForm::of(catalogue::scheme("lkh-group").expect("it is there"));
-        let mut policy = Policy { founders: 4, prefix: PREFIX.to_owned(), ..Policy::of(form) };
+        Self::of(port, "lkh-group", 4)
+    }
+
+    fn of(port: u16, scheme: &str, founders: usize) -> Self {
+        let form = GroupForm::of(catalogue::scheme(scheme).expect("it is there"));
+        let mut policy = Policy { founders, prefix: PREFIX.to_owned(), ..Policy::of(form) };
         policy.rekey_expiry_s = 1;
         let names = ["arm-1", "riscv-1", "arm-2", "host-1"].map(str::to_owned);
         policy.keys = names
@@ -181,10 +206,14 @@ impl Group {
     }
 
     fn device(&self, name: &str, target: &str) -> Device {
+        self.device_with(name, target, &[])
+    }
+
+    fn device_with(&self, name: &str, target: &str, more: &[&str]) -> Device {
         let (broker, key) = (format!("127.0.0.1:{}", self.port), hex(&self.public));
         let arguments =
             ["--broker", &broker, "--prefix", PREFIX, "--service-key", &key, "--monitor", name];
-        Device::start(self.folder.path(), name, target, &arguments)
+        Device::start(self.folder.path(), name, target, &[&arguments[..], more].concat())
     }
 
     fn host(&self, name: &str) -> Running<Member> {

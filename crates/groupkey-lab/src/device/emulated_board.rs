@@ -5,9 +5,9 @@
 //! the host's loopback interface as [`HOST`].
 
 use std::ffi::OsString;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::{fs, io};
 
 use groupkey::catalogue::Scheme;
 
@@ -85,6 +85,7 @@ impl Target {
         let builds = Path::new("../../target/firmware").join(self.triple());
         let mut cargo = self.cargo("build", &package, &builds);
         cargo.args(["--release", "--config", "../small.toml"]).stdout(Stdio::null());
+        cargo.env_remove("GROUPKEY_SCHEME");
         if let Some(scheme) = scheme {
             assert!(scheme.has_controller(), "the firmware has no peers");
             let features = format!("{},suite-constrained", family(scheme));
@@ -92,7 +93,12 @@ impl Target {
             cargo.env("GROUPKEY_SCHEME", scheme.id);
         }
         self.build(&mut cargo)?;
-        Ok(package.join(builds).join(self.triple()).join("release/live"))
+        let built = package.join(builds).join(self.triple()).join("release/live");
+        let Some(scheme) = scheme else { return Ok(built) };
+        // The next build, of another scheme, has the same name.
+        let own = built.with_file_name(format!("live-{}", scheme.id));
+        fs::copy(&built, &own).map_err(EmulationError::Io)?;
+        Ok(own)
     }
 
     /// Returns the form of the board's flash.
