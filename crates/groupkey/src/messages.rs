@@ -12,7 +12,8 @@
 //!   nonce is the counter or, with [`Nonces::Synthetic`], the counter and a hash of the content.
 //! - A receiver accepts a message once. The message may be 63 behind its sender's newest.
 //! - Messages of the previous epoch are accepted for a grace period. Then the key of that epoch is
-//!   wiped. A message of a later epoch shows that the receiver missed something.
+//!   wiped. A message of a later epoch shows that the receiver missed something. If the key may have
+//!   leaked, there is no such period ([`Messenger::refuse_before`]).
 //! - With signatures, a COSE_Sign1 is encrypted. The sender signs first, so that no party without
 //!   the key sees who signed what. The signature covers the protected header around it, and the key
 //!   that encrypts it. So a member cannot put another member's content into a message of its own,
@@ -101,6 +102,8 @@ pub struct Messenger {
     session: [u8; 8],
     /// The latest resumption of a member that this one knows of.
     resumption: u32,
+    /// The first epoch whose key counts.
+    valid_from: Epoch,
     settings: MessageSettings,
     /// Whether senders sign.
     signed: bool,
@@ -176,6 +179,7 @@ impl Messenger {
             me,
             session: [0; 8],
             resumption: 0,
+            valid_from: Epoch(0),
             settings,
             signed,
             current: None,
@@ -222,6 +226,21 @@ impl Messenger {
         self.current.iter_mut().for_each(|period| period.resumed = count);
     }
 
+    /// Wipes the keys of epochs before this one, and takes no message under them any more, for good: the
+    /// key was changed without a grace period. A member that has no later key can send nothing until
+    /// it has one. Message keys have no epochs, and stay.
+    pub fn refuse_before(&mut self, epoch: Epoch) {
+        self.valid_from = self.valid_from.max(epoch);
+        let is_refused = |period: &Period| period.seals.is_none() && period.epoch < epoch;
+        // Assign in place: moving the value out would leave a copy behind.
+        if self.current.as_ref().is_some_and(is_refused) {
+            self.current = None;
+        }
+        if self.previous.as_ref().is_some_and(|(period, _)| is_refused(period)) {
+            self.previous = None;
+        }
+    }
+
     /// Encrypts a message of at most 65,535 bytes to the group, or 65,459 bytes if it is signed.
     pub fn seal(&mut self, cx: &mut Context<'_>, content: &[u8]) -> Result<Vec<u8>, Error> {
         let header = self.next_header(cx)?;
@@ -261,6 +280,11 @@ impl Messenger {
         let header = object.header;
         let limits = self.limits();
         let previous = self.previous.as_mut().map(|(period, _)| period);
+        let has_epoch = self.current.as_ref().is_none_or(|period| period.seals.is_none());
+        if has_epoch && header.epoch < self.valid_from {
+            let (got, current) = (header.epoch, self.valid_from);
+            return Err(Misbehaviour::StaleEpoch { got, current }.into());
+        }
         let latest = self.current.as_ref().or(previous.as_deref()).ok_or(Misuse::NotCreated)?;
         let current = latest.epoch;
         let mut refusal = no_key(header.epoch, current);
@@ -329,6 +353,7 @@ impl Messenger {
         self.session = draw_session(cx);
         let (key, sources) = (key.clone(), BTreeMap::new());
         self.current = Some(Period { epoch, key, seals, own: None, sources, resumed: 0 });
+        self.refuse_before(self.valid_from);
     }
 
     /// Ends the period of the present key. Its grace period begins.

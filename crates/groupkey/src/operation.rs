@@ -49,6 +49,8 @@ impl Operation {
     /// The operations that change a running group's key, in the order in which the papers name
     /// them.
     pub const MEASURED: [Self; 3] = [Self::Create, Self::Add, Self::Remove];
+    /// [`Self::MEASURED`], and the change of the key alone.
+    pub const CHANGES: [Self; 4] = [Self::Create, Self::Add, Self::Remove, Self::Rekey];
 
     /// Returns the name used on the command line and in results.
     pub const fn name(self) -> &'static str {

@@ -97,6 +97,10 @@ impl<D: KeyDelivery> KeyServer for StarController<D> {
         self.change(cx, Operation::Remove);
     }
 
+    fn rekey(&mut self, cx: &mut Context<'_>) {
+        self.change(cx, Operation::Rekey);
+    }
+
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
         self.delivery.send(cx, &self.group, Operation::CatchUp, [slot]);
     }

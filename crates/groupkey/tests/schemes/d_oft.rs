@@ -104,6 +104,18 @@ fn changes_cost_what_the_header_says() {
                     };
                     assert_eq!(hashes(&report, *id), expected, "{id}, remove {leaver}");
                 }
+
+                let (epoch, _) = rig.key_of(MemberId(sponsor).into()).unwrap();
+                let (sponsor, way) = tree[(epoch.0 % tree.len() as u64) as usize].clone();
+                let depth = way.len() as u64;
+                let report = rig.rekey().unwrap();
+                rig.agreed_key().unwrap();
+                let expected = (depth, wide_halves(&tree, sponsor), confirmed);
+                assert_eq!(messages(&report), expected, "{n} members, rekey by {sponsor}");
+                for (id, other) in &tree {
+                    let levels = if *id == sponsor { depth } else { shared(other, &way) + 1 };
+                    assert_eq!(hashes(&report, *id), 2 * levels, "{id}, rekey by {sponsor}");
+                }
             }
         }
     }

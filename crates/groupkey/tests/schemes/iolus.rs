@@ -73,6 +73,15 @@ fn check(profile: Profile, subgroups: u32, n: u32) {
         assert_eq!(wraps(&caught_up, SubgroupId(here)), ONE);
         assert_eq!(unwraps(&caught_up, MemberId(here)), ONE);
     }
+    let rekeyed = rig.rekey().unwrap();
+    let following = subgroups.min(n + 1);
+    assert_eq!(sent(&rekeyed), (following, following));
+    assert_eq!(wraps(&rekeyed, Controller), (following, following));
+    for subgroup in 0..active {
+        let members = members_of(subgroup, subgroups, n);
+        assert_eq!(wraps(&rekeyed, SubgroupId(subgroup)), (members, members));
+    }
+    assert!((0..n).all(|member| unwraps(&rekeyed, MemberId(member)) == ONE));
     rig.send(n - 1).unwrap();
     rig.agreed_key().unwrap();
     assert!(!rig.outsider_knows_key());

@@ -28,6 +28,7 @@ mod marks;
 mod nishat;
 mod ofct;
 mod oft;
+mod periods;
 mod riseg;
 mod s2rp;
 mod segcom;

@@ -20,9 +20,6 @@ pub(crate) trait KeyServer: PartyState + Send {
     /// Whether several members can join and leave in one change.
     const BATCHES: bool = false;
 
-    /// Whether the key can change without a join or leave.
-    const REKEYS: bool = false;
-
     /// The maximum number of enrolled members, if the scheme has a limit.
     fn limit(&self) -> Option<u32> {
         None
@@ -60,8 +57,9 @@ pub(crate) trait KeyServer: PartyState + Send {
     /// it.
     fn batch(&mut self, _: &mut Context<'_>, _joined: &[u32], _left: &[u32]) {}
 
-    /// Makes and sends the key of a new period.
-    fn rekey(&mut self, _: &mut Context<'_>) {}
+    /// Makes and sends the key of a new period, in which no member joins or leaves. It does not
+    /// follow from the present group key, which may have leaked: it is sent under keys that wrap keys.
+    fn rekey(&mut self, cx: &mut Context<'_>);
 
     /// Sends the member in this slot everything that it needs to be in the current epoch.
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32);
@@ -196,9 +194,6 @@ fn batch<S: KeyServer>(
 }
 
 fn rekey<S: KeyServer>(server: &mut S, cx: &mut Context<'_>) -> Result<(), Error> {
-    if !S::REKEYS {
-        return Err(Unsupported::Operation.into());
-    }
     server.group().require_created()?;
     server.rekey(cx);
     Ok(())

@@ -31,6 +31,8 @@
 //! | add, thin | n + 1 unicasts | n + 1 E1', head | 3 V, 1 M, 2 P, F |
 //! | remove, fat | 1 broadcast | head | 2 V, 1 M, 2 P, F |
 //! | remove, thin | n - 1 unicasts | n - 1 E1', head | 3 V, 1 M, 2 P, F |
+//! | rekey, fat | 1 broadcast | head | 2 V, 2 P, F |
+//! | rekey, thin | n unicasts | n E1', head | 3 V, 1 M, 2 P, F |
 //! | catch up, fat | 1 request, 1 unicast | none | as in remove, up to n - 1 M |
 //! | catch up, thin | 1 request, 1 unicast | 1 E1 | as in remove |
 //!
@@ -151,6 +153,7 @@ const fn entry(
         "S003 section 2; Boneh, Gentry and Waters 2005",
         parties,
     )
+    .with_operations(&Operation::CHANGES)
     .with_recovery(Recovery::Request)
     .with_claims(Claims::ALL)
     .with_published_claims(Claims::NONE)

@@ -15,6 +15,7 @@
 //! | create, n members | n unicasts of W + 1 keys | n(W + 1) wraps in n calls | W + 1 unwraps in 1 call |
 //! | add | 1 unicast of W + 1 keys, 1 broadcast of none | W + 1 wraps in 1 call, W + 1 derivations | joining member W + 1 unwraps in 1 call, others 1 + s derivations |
 //! | remove | 1 broadcast | 2W wraps, W derivations | 1 + s unwraps, s derivations |
+//! | rekey | 1 broadcast | 2 wraps | 1 unwrap |
 //! | catch up | 1 request, 1 unicast | W + 1 wraps in 1 call | W + 1 unwraps in 1 call |
 //!
 //! In `sound` the group key takes one more derivation on either side. In an add its confirmation
@@ -28,12 +29,12 @@
 //! through a one-way function. The joining member is sent the results, and the others its slot. On
 //! a removal, a random T' is wrapped under the key of each bit that the evicted member does not
 //! have. For each bit that it has, a random key is wrapped under a key derived from the old key and
-//! T'.
+//! T'. At a rekey, a random T' is wrapped under the two keys of bit 0, of which each member has one.
 //!
 //! Bodies. Keys: `{KEK_0 .. KEK_(W-1), T}_individual`. Notice of a join: the slot; in `sound` a
 //! confirmation of the group key, 16 bytes, because members need nothing else of a notice to change
 //! their keys. Removal: the slot and a packed byte string of `{T'}_KEK` and then of
-//! `{KEK'}_F(KEK, T')`, each for bits 0 to W - 1.
+//! `{KEK'}_F(KEK, T')`, each for bits 0 to W - 1. Rekey: a packed byte string of the two `{T'}_KEK`.
 //!
 //! What breaks it: evict u, then v. v knew the T' of u's removal, u the keys before it. Together
 //! they have the refreshed keys of u's bits, and the next T is sent under each of these that is not
@@ -79,6 +80,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
         },
     },
 )
+.with_operations(&Operation::CHANGES)
 .with_recovery(Recovery::Request)
 .with_claims(CLAIMS)
 .with_published_claims(Claims { key_independence: false, ..CLAIMS })
@@ -135,6 +137,13 @@ const NOTICE: u8 = 1;
 const REFRESH: u8 = 2;
 /// Asks for the current keys.
 const REQUEST: u8 = 3;
+/// Carries the traffic key of a new period.
+const PERIOD: u8 = 4;
+
+/// The bit whose two keys wrap the traffic key of a new period: each member has one of them.
+const PERIOD_BIT: u32 = 0;
+/// The traffic key of a new period is wrapped for members with this bit clear, and with it set.
+const PERIOD_KEYS: usize = 2;
 
 impl Controller {
     /// Creates a controller without members, for at most 2^`bits` members.
@@ -233,6 +242,19 @@ impl KeyServer for Controller {
             .send();
     }
 
+    fn rekey(&mut self, cx: &mut Context<'_>) {
+        self.traffic_key = cx.random_key();
+        self.begin_epoch(cx);
+        let epoch = self.group.epoch;
+        let length = PERIOD_KEYS * cx.wrapped_length(1);
+        let mut draft = cx.draft(Recipient::Group, epoch, Operation::Rekey, PERIOD);
+        draft.packed(length);
+        for kek in &self.table[PERIOD_BIT as usize] {
+            draft.packed_wrapped(kek, epoch, u64::from(PERIOD_BIT), [&self.traffic_key]);
+        }
+        draft.send();
+    }
+
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
         self.send_keys(cx, slot, Operation::CatchUp);
     }
@@ -268,6 +290,7 @@ impl Member {
             }
             (Operation::Add, NOTICE) => self.follow_join(cx, message, slot),
             (Operation::Remove, REFRESH) => self.follow_removal(cx, message, slot),
+            (Operation::Rekey, PERIOD) => self.follow_period(cx, message, slot),
             _ => Err(Misbehaviour::UnexpectedMessage.into()),
         }
     }
@@ -347,6 +370,29 @@ impl Member {
             }
         }
         self.enter(cx, epoch, own, traffic_key);
+        Ok(())
+    }
+
+    /// Takes the traffic key of a new period. The keys of the member's bits stay.
+    fn follow_period(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message<'_>,
+        slot: u32,
+    ) -> Result<(), Error> {
+        let epoch = message.header().epoch;
+        let mut body = message.body();
+        let packed = body.bytes()?;
+        body.finish()?;
+        let length = cx.wrapped_length(1);
+        if packed.len() != PERIOD_KEYS * length {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        self.membership.admit(message)?;
+        let wrapped = &packed[bit_of(slot, PERIOD_BIT) * length..][..length];
+        let kek = self.own.get(PERIOD_BIT as usize).ok_or(Misbehaviour::UnexpectedMessage)?;
+        let traffic_key = cx.unwrap_key(kek, epoch, u64::from(PERIOD_BIT), wrapped)?;
+        self.enter(cx, epoch, self.own.clone(), traffic_key);
         Ok(())
     }
 

@@ -55,7 +55,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
         member: |_, _| Box::new(Member::new()),
     },
 )
-.with_operations(&[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey])
+.with_operations(&Operation::CHANGES)
 .with_recovery(Recovery::Request)
 .with_claims(Claims::ALL)
 .with_members(MEMBERS)
@@ -134,7 +134,6 @@ impl Controller {
 
 impl KeyServer for Controller {
     const REQUEST: u8 = REQUEST;
-    const REKEYS: bool = true;
 
     fn group(&self) -> &ServedGroup {
         &self.group

@@ -23,10 +23,15 @@
 //! | add, messages | 1 unicast, 1 multicast per sibling (published: 1 broadcast) | as lkh-user | 1 unicast, 1 broadcast |
 //! | remove, wrapped keys | (d-1)·h(h+1)/2 | d·h-1 | d·h-1 |
 //! | remove, messages | 1 multicast per sibling, (d-1)h (published: n-1 unicasts) | as lkh-user | 1 broadcast |
+//! | rekey, wrapped keys | c, d in a complete tree | the same | the same |
+//! | rekey, messages | 1 broadcast | 1 broadcast | 1 broadcast |
 //! | batch, wrapped keys | p for each joining member, and b | the same | the same |
 //! | batch, messages | 1 unicast per joining member, 1 broadcast if b > 0 | the same | the same |
 //! | member, unwraps | 1, in a batch at most h | at most h | at most h |
 //! | catch up | 1 request, 1 unicast of p keys in one call | the same | the same |
+//!
+//! A rekey replaces the root's key and no other. It goes out under the keys of the root's c children,
+//! which say nothing of it, as the group key before it may have leaked.
 //!
 //! In a batch each key node above a changed slot gets one new key. b counts, over all these nodes,
 //! the children with a continuing member below them.
@@ -178,8 +183,8 @@ const fn entry(
 }
 
 /// The operations of LKH and of the schemes built on it.
-pub(super) const OPERATIONS: [Operation; 4] =
-    [Operation::Create, Operation::Add, Operation::Remove, Operation::Batch];
+pub(super) const OPERATIONS: [Operation; 5] =
+    [Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey, Operation::Batch];
 
 /// How the controller gets the keys of its tree. Storing them is faster. That S002's controller
 /// derived them is only the likeliest explanation of its figures.
@@ -275,7 +280,7 @@ impl KeyServer for Controller {
         }
         self.begin_epoch(cx);
         match self.strategy {
-            Strategy::Group => self.remove_by_broadcast(cx, slot, &path),
+            Strategy::Group => self.broadcast_new(cx, Operation::Remove, slot, &path),
             Strategy::Key => self.remove_by_key(cx, slot, &path),
             Strategy::User => self.remove_by_user(cx, slot, &path),
         }
@@ -283,6 +288,13 @@ impl KeyServer for Controller {
 
     fn batch(&mut self, cx: &mut Context<'_>, joined: &[u32], left: &[u32]) {
         self.exchange(cx, joined, left);
+    }
+
+    fn rekey(&mut self, cx: &mut Context<'_>) {
+        let root = self.tree.root(&self.group.roster);
+        self.renew(cx, root);
+        self.begin_epoch(cx);
+        self.broadcast_new(cx, Operation::Rekey, 0, &[root]);
     }
 
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
@@ -424,13 +436,14 @@ impl Controller {
         }
     }
 
-    fn remove_by_broadcast(&self, cx: &mut Context<'_>, slot: u32, path: &[Node]) {
+    /// Sends everybody the new keys of these nodes, each under the key of each of its children.
+    fn broadcast_new(&self, cx: &mut Context<'_>, operation: Operation, slot: u32, nodes: &[Node]) {
         let children =
             |&target| self.tree.children(target, &self.group.roster).map(move |c| (c, target));
-        let mut wraps: Vec<_> = path.iter().flat_map(children).collect();
+        let mut wraps: Vec<_> = nodes.iter().flat_map(children).collect();
         wraps.sort_unstable();
         let length = record_length(cx) * wraps.len();
-        let mut draft = self.draft(cx, Recipient::Group, Operation::Remove, RECORDS, slot);
+        let mut draft = self.draft(cx, Recipient::Group, operation, RECORDS, slot);
         draft.packed(length);
         for (under, target) in wraps {
             self.packed_record(&mut draft, under, target);

@@ -21,8 +21,11 @@
 //! | create, incremental | n unicasts | n·h wraps in n calls, n·h(d - 1)/d - (n - 1)/(d - 1) derivations | at most h unwraps in one call |
 //! | add | 1 unicast, 1 broadcast | p + s wraps, p - s derivations | at most p - s derivations and s unwraps; joining member p unwraps in one call |
 //! | remove | 1 broadcast | d·h - 1 wraps, 2(h - 1) for d = 2 | at most h unwraps |
+//! | rekey | 1 broadcast | c wraps, d in a complete tree | 1 unwrap |
 //! | batch | as in `lkh-group` | as in `lkh-group`, no derivations | as in `lkh-group` |
 //! | catch up | 1 request, 1 unicast | at most h wraps in one call | as many unwraps |
+//!
+//! c is the number of the root's children.
 //!
 //! With parameter `creation` 1 (incremental) the controller takes in its n members one after the
 //! other and hashes a path for each. In the end it sends every member its path. Member i, counted
@@ -230,6 +233,10 @@ impl KeyServer for Controller {
 
     fn batch(&mut self, cx: &mut Context<'_>, joined: &[u32], left: &[u32]) {
         self.lkh.batch(cx, joined, left);
+    }
+
+    fn rekey(&mut self, cx: &mut Context<'_>) {
+        self.lkh.rekey(cx);
     }
 
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {

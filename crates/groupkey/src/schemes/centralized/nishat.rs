@@ -18,6 +18,7 @@
 //! | create, n members | 1 broadcast | 1 product of n primes, E | n derivations, E | D |
 //! | add | 1 broadcast | 1 product of integers, E | n + 1 derivations, E | D |
 //! | remove | 1 broadcast | 1 exact division, E | n - 1 derivations, E | D |
+//! | rekey, n members | 1 broadcast | E | n derivations, E | D |
 //! | catch up | 1 request, 1 unicast | 1 product of integers | 2 derivations | D |
 //!
 //! E: 4 powers and 1 product in G2, 1 pairing, 1 power in GT (2 where c1 is sent). In `published` E
@@ -99,6 +100,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
         member: |configuration, _| Box::new(Member::new(configuration)),
     },
 )
+.with_operations(&Operation::CHANGES)
 .with_recovery(Recovery::Request)
 .with_claims(Claims::ALL)
 .with_published_claims(Claims::NONE)
@@ -215,7 +217,7 @@ impl Controller {
     }
 
     /// Makes the keys that go with the changed lock, and broadcasts the lock and the keys.
-    fn rekey(&mut self, cx: &mut Context<'_>, operation: Operation) {
+    fn renew(&mut self, cx: &mut Context<'_>, operation: Operation) {
         let Some(master) = &self.master else { return };
         let epoch = self.group.epoch.next();
         let k = match &mut self.lock {
@@ -299,21 +301,25 @@ impl KeyServer for Controller {
         if let Lock::Primes(lock) = &mut self.lock {
             lock.create(cx, self.group.roster.current_slots());
         }
-        self.rekey(cx, Operation::Create);
+        self.renew(cx, Operation::Create);
     }
 
     fn add(&mut self, cx: &mut Context<'_>, slot: u32) {
         if let Lock::Primes(lock) = &mut self.lock {
             lock.add(cx, slot);
         }
-        self.rekey(cx, Operation::Add);
+        self.renew(cx, Operation::Add);
     }
 
     fn remove(&mut self, cx: &mut Context<'_>, slot: u32) {
         if let Lock::Primes(lock) = &mut self.lock {
             lock.remove(cx, slot);
         }
-        self.rekey(cx, Operation::Remove);
+        self.renew(cx, Operation::Remove);
+    }
+
+    fn rekey(&mut self, cx: &mut Context<'_>) {
+        self.renew(cx, Operation::Rekey);
     }
 
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {

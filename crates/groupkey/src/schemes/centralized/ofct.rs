@@ -26,6 +26,7 @@
 //! | create, n members | 1 broadcast | 2n - 2 wraps | at most ⌈log_2 n⌉ unwraps |
 //! | add | 1 unicast, 1 broadcast | h + 1 wraps, h - 1 derivations | joining member h unwraps in one call, others at most h - 1 derivations, below s 1 unwrap too |
 //! | remove | 1 broadcast | h wraps, 2(h - 1) - 1 derivations | 1 unwrap, as many derivations at most |
+//! | rekey | 1 broadcast | 2 wraps | 1 unwrap |
 //! | batch | 1 unicast per joining member, 1 broadcast | as in `lkh-group` | as in `lkh-group` |
 //! | catch up | 1 request, 1 unicast | at most ⌈log_2 n⌉ wraps in one call | as many unwraps |
 //!
@@ -183,6 +184,10 @@ impl KeyServer for Controller {
 
     fn batch(&mut self, cx: &mut Context<'_>, joined: &[u32], left: &[u32]) {
         self.lkh_plus.batch(cx, joined, left);
+    }
+
+    fn rekey(&mut self, cx: &mut Context<'_>) {
+        self.lkh_plus.rekey(cx);
     }
 
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {

@@ -27,7 +27,10 @@
 //! | add | 1 unicast, 1 broadcast | 2h + d_1 + 2 wraps, 3h + 2d_1 hashes, h + d_1 + 1 derivations | joining member h + 1 unwraps in 1 call, others 1, in the first half 2 |
 //! | remove, published | 1 broadcast | h + d_1 wraps, 2(h + d_1 - 1) hashes, h + d_1 derivations | 1 unwrap |
 //! | remove, sound | 1 broadcast | 3h + D - 2 wraps, 2(h + D - 1) hashes, 2h + D - 1 derivations | in the i-th half h - i + 2 unwraps, in the first h |
+//! | rekey | 1 broadcast | h + 1 wraps, 2h hashes, h + 1 derivations | 1 unwrap |
 //! | catch up | 1 request, 1 unicast | h + 1 wraps in 1 call, h hashes | h + 1 unwraps in 1 call |
+//!
+//! A rekey renews the leaf of the first member, below h key nodes, and so every secret above it.
 //!
 //! In a complete tree a removal takes h wraps in `published`, (h² + 5h - 4) / 2 in `sound`. A
 //! member hashes once for each key node above it. It derives once for each blinded secret that it
@@ -84,6 +87,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
         member: |configuration, _| Box::new(Member::new(configuration.profile())),
     },
 )
+.with_operations(&Operation::CHANGES)
 .with_recovery(Recovery::Request)
 .with_claims(Claims::ALL)
 .with_published_claims(Claims { collusion_resistance: false, ..Claims::ALL })
@@ -323,6 +327,12 @@ impl KeyServer for Controller {
         self.update(cx, Operation::Remove, slot, renewed);
     }
 
+    fn rekey(&mut self, cx: &mut Context<'_>) {
+        // A new secret of any leaf changes the root's.
+        let first = self.group.roster.current_slots().next();
+        self.update(cx, Operation::Rekey, 0, first.into_iter().collect());
+    }
+
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
         self.send_path(cx, slot, Operation::CatchUp);
     }
@@ -365,7 +375,7 @@ impl Member {
         }
         let header = message.header();
         match (header.operation, header.kind) {
-            (Operation::Create | Operation::Add | Operation::Remove, UPDATE) => {
+            (Operation::Create | Operation::Add | Operation::Remove | Operation::Rekey, UPDATE) => {
                 self.follow(cx, message)
             }
             (Operation::Add | Operation::CatchUp, PATH) => self.take_path(cx, message),

@@ -24,13 +24,14 @@
 //! | add, published | 1 unicast, 1 broadcast | h + 2 wraps in 1 call, 1 hash | joining member h + 2 unwraps in 1 call, others 2 hashes |
 //! | add, sound | 1 unicast, 1 broadcast | 2h + 2 wraps in h + 1 calls, hL + 1 hashes | the same; others at most h unwraps, 2 hashes |
 //! | remove | 1 broadcast | d·h - 1 wraps, 2(h - 1) for d = 2 | at most h unwraps and as many hashes |
+//! | rekey | 1 broadcast | a wrap for each child of the root | 1 unwrap, 1 hash |
 //! | catch up | 1 request, 1 unicast | h + 2 wraps in 1 call | h + 2 unwraps in 1 call, at most hL hashes |
 //!
 //! The controller has more costs: L hashes and a wrap for a node that a published add gives its
 //! first chain. For the i-th key of a chain of which only the top is stored it takes L - i hashes.
-//! This applies to each key node above at every removal, and to the command. `sound` derives the
-//! group key. Its confirmation takes another derivation in an add and a removal, except at the
-//! joining member.
+//! This applies to each key node above at every removal, to the root at a rekey, and to the command.
+//! `sound` derives the group key. Its confirmation takes another derivation in an add, a removal and a
+//! rekey, except at the joining member.
 //!
 //! Without J, a creation wraps n keys less, and an add and an answer 1. In an add the controller
 //! and the continuing members make 1 hash less. Every member holds 1 key less. Both profiles derive
@@ -129,6 +130,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
     },
 )
 .with_recovery(Recovery::Request)
+.with_operations(&Operation::CHANGES)
 .with_claims(Claims::ALL)
 .with_published_claims(PUBLISHED_CLAIMS)
 .with_parameters(&[CHAIN, DEGREE, JOIN_KEY, STORED])
@@ -313,27 +315,48 @@ impl Controller {
         if self.stored > 1 {
             self.chains(0).clear(slot as usize);
         }
-        let root = self.lkh.tree.root(&self.lkh.group.roster);
-        let old_root = self.key(root).clone();
-        let mut wraps = Vec::new();
-        if path.is_empty() {
-            // The evicted member shared only the old root, which is gone.
-            path.push(root);
-            wraps.push((root, root));
-        } else {
-            let (tree, roster) = (&self.lkh.tree, &self.lkh.group.roster);
-            let children = |&target| tree.children(target, roster).map(move |c| (c, target));
-            wraps.extend(path.iter().flat_map(children));
-            wraps.sort_unstable();
+        if !path.is_empty() {
+            return self.advance_all(cx, path);
         }
+        // The evicted member shared only the old root, which is gone.
+        let root = self.lkh.tree.root(&self.lkh.group.roster);
+        let old = self.key(root).clone();
+        path.push(root);
         path.retain(|&node| self.advance(cx, node));
+        let mut records = Vec::with_capacity(record_length(cx));
+        let epoch = self.lkh.group.epoch.next();
+        record(cx, epoch, (root, &old), (root, self.key(root)), &mut records);
+        (path, records)
+    }
+
+    /// Gives nodes the next keys of their chains. Returns the nodes with new anchors, and the
+    /// records of all nodes, each key under the keys of the node's children.
+    fn advance_all(&mut self, cx: &mut Context<'_>, mut nodes: Vec<Node>) -> (Vec<Node>, Vec<u8>) {
+        let (tree, roster) = (&self.lkh.tree, &self.lkh.group.roster);
+        let children = |&target| tree.children(target, roster).map(move |c| (c, target));
+        let mut wraps: Vec<_> = nodes.iter().flat_map(children).collect();
+        wraps.sort_unstable();
+        nodes.retain(|&node| self.advance(cx, node));
         let epoch = self.lkh.group.epoch.next();
         let mut records = Vec::with_capacity(wraps.len() * record_length(cx));
         for (under, target) in wraps {
-            let kek = if under == target { &old_root } else { self.key(under) };
-            record(cx, epoch, (under, kek), (target, self.key(target)), &mut records);
+            record(cx, epoch, (under, self.key(under)), (target, self.key(target)), &mut records);
         }
-        (path, records)
+        (nodes, records)
+    }
+
+    /// Begins the epoch of an operation that lets chains advance, and sends the changes. A command
+    /// vouches for new anchors.
+    fn send_advanced(
+        &mut self,
+        cx: &mut Context<'_>,
+        operation: Operation,
+        slot: u32,
+        changes: (Vec<Node>, Vec<u8>),
+    ) {
+        let command = if changes.0.is_empty() { None } else { Some(self.reveal(cx)) };
+        self.begin_epoch(cx);
+        self.send_update(cx, operation, slot, changes, command);
     }
 
     /// Reveals the next command. Returns it, and whether it was the last of its chain. If so,
@@ -392,7 +415,7 @@ impl Controller {
         draft.send();
     }
 
-    /// Sends the changes of a join or a removal to all members.
+    /// Sends the changes of a join, a removal or a new period to all members.
     fn send_update(
         &self,
         cx: &mut Context<'_>,
@@ -478,9 +501,13 @@ impl KeyServer for Controller {
 
     fn remove(&mut self, cx: &mut Context<'_>, slot: u32) {
         let changes = self.close_path(cx, slot);
-        let command = if changes.0.is_empty() { None } else { Some(self.reveal(cx)) };
-        self.begin_epoch(cx);
-        self.send_update(cx, Operation::Remove, slot, changes, command);
+        self.send_advanced(cx, Operation::Remove, slot, changes);
+    }
+
+    fn rekey(&mut self, cx: &mut Context<'_>) {
+        let root = self.lkh.tree.root(&self.lkh.group.roster);
+        let changes = self.advance_all(cx, [root].into());
+        self.send_advanced(cx, Operation::Rekey, 0, changes);
     }
 
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {

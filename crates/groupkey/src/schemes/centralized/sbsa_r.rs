@@ -18,6 +18,7 @@
 //! | create, n members | n unicasts of 1 masked key | n derivations, 2n hashes | 2 hashes |
 //! | add, to n members | n + 1 unicasts | n + 1 derivations, 2n + 2 hashes | 2 hashes |
 //! | remove, from n members | n - 1 unicasts | n - 1 derivations, 2n - 2 hashes | 2 hashes |
+//! | rekey, n members | n unicasts | n derivations, 2n hashes | 2 hashes |
 //! | catch up | 1 request, 1 unicast | 1 derivation, 2 hashes | 2 hashes |
 //!
 //! In `published` all members get the same confirmation: a hash for each member, and one more.
@@ -61,6 +62,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
         member: |configuration, _| Box::new(StarMember::new(masking(configuration.profile()))),
     },
 )
+.with_operations(&Operation::CHANGES)
 .with_recovery(Recovery::Request)
 .with_claims(Claims::ALL)
 .with_members(MEMBERS)

@@ -124,7 +124,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
         member: |configuration, _| Box::new(Member::configured(configuration)),
     },
 )
-.with_operations(&[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey])
+.with_operations(&Operation::CHANGES)
 .with_recovery(Recovery::SelfHealing)
 .with_claims(Claims::ALL)
 .with_published_claims(PUBLISHED_CLAIMS)
@@ -372,7 +372,6 @@ impl Controller {
 
 impl KeyServer for Controller {
     const REQUEST: u8 = REQUEST;
-    const REKEYS: bool = true;
 
     fn group(&self) -> &ServedGroup {
         &self.lkh.group

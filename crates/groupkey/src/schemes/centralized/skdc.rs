@@ -8,6 +8,7 @@
 //! | create, n members | n unicasts of 1 wrapped key | n wraps | 1 unwrap |
 //! | add, to n members | n + 1 unicasts | n + 1 wraps | 1 unwrap |
 //! | remove, from n members | n - 1 unicasts | n - 1 wraps | 1 unwrap |
+//! | rekey, n members | n unicasts | n wraps | 1 unwrap |
 //! | catch up | 1 request, 1 unicast | 1 wrap | 1 unwrap |
 //!
 //! Keys held: controller n + 1, member 2. Profiles: `sound` and `published` are the same.
@@ -41,6 +42,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
         member: |_, _| Box::new(StarMember::new(Wrapping)),
     },
 )
+.with_operations(&Operation::CHANGES)
 .with_recovery(Recovery::Request)
 .with_claims(Claims::ALL)
 .with_members(MEMBERS)

@@ -22,10 +22,11 @@
 //! | create, n members | n unicasts of 1 masked key | nl + n | l + 1 |
 //! | add | 1 unicast of 1 masked key, 1 broadcast of none | 2l + 2 | l + 1 |
 //! | remove, from n members | n - 1 unicasts | (n - 1)l + n - 1 | l + 1 |
+//! | rekey, n members | n unicasts | nl + n | l + 1 |
 //! | catch up | 1 request, 1 unicast | l + 1 | l + 1 |
 //!
-//! In `published` all members get the same confirmation: nl + 1 hashes at a creation, (n - 1)l + 1
-//! at a removal. In `sound` every member derives the group key, once for each traffic key.
+//! In `published` all members get the same confirmation: nl + 1 hashes at a creation and a rekey,
+//! (n - 1)l + 1 at a removal. In `sound` every member derives the group key, once for each traffic key.
 //!
 //! Keys held: controller 3, the master key, the traffic key and the group key; member 3.
 //! Individual keys are derived from the master key (`individual_keys.rs`).
@@ -81,6 +82,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
         },
     },
 )
+.with_operations(&Operation::CHANGES)
 .with_recovery(Recovery::Request)
 .with_claims(Claims::ALL)
 .with_published_claims(PUBLISHED_CLAIMS)
@@ -190,6 +192,10 @@ impl KeyServer for Controller {
 
     fn remove(&mut self, cx: &mut Context<'_>, _slot: u32) {
         self.begin_anew(cx, Operation::Remove);
+    }
+
+    fn rekey(&mut self, cx: &mut Context<'_>) {
+        self.begin_anew(cx, Operation::Rekey);
     }
 
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {

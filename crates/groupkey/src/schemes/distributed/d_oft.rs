@@ -16,7 +16,8 @@
 //! **Creation:** for every node, each member of one half gets the other half's blinded secret from
 //! its associate there. The i-th member of a half has the i-th of the other half as its associate.
 //! The surplus member of a larger half has the first. **A change:** the sponsor is the joining
-//! member's neighbour, or the leader (the leftmost member) of the half beside the leaving member.
+//! member's neighbour, or the leader (the leftmost member) of the half beside the leaving member. At
+//! a rekey it is the member whose turn it is.
 //! It draws a new leaf secret. It sends each half beside its path, through the half's leader, the
 //! blinded secret that changed for it.
 //!
@@ -26,6 +27,7 @@
 //! | add, joining member at depth h | h + 1 | halves of 2 or more beside the path | 2 a level from the changed one; sponsor 1 more |
 //! | remove, published, sponsor at depth d | d | the same | 2 a level from the changed one |
 //! | remove, sound, h nodes above the sponsor's half | d + h | the same | the same; in a renewed half 1 more, its leader 3 |
+//! | rekey, sponsor at depth d | d | the same | as in a published remove |
 //! | catch up | 1 | 1 request | 0, answering member 1 |
 //!
 //! The sound profile has two broadcasts more, or one in a group of two. The sponsor, in a creation the
@@ -95,6 +97,7 @@ pub(crate) const SCHEME: Scheme = Scheme::contributory(
     Recovery::Request,
     |configuration, me| Box::new(Member::new(configuration, me)),
 )
+.with_operations(&Operation::CHANGES)
 .with_claims(Claims::ALL)
 .with_published_claims(Claims { collusion_resistance: false, agreement: false, ..Claims::ALL })
 .with_growth(&[
@@ -130,12 +133,17 @@ impl Member {
         match (message.header().operation, message.header().kind) {
             (Operation::Create, BLIND) => self.receive_counterpart(cx, message),
             (Operation::Add | Operation::Remove, BLIND) => self.receive_blinded(cx, message),
-            (Operation::Add | Operation::Remove, KEYS) => self.receive_keys(cx, message),
-            (Operation::Add | Operation::Remove, SPREAD) => self.receive_spread(cx, message),
-            (Operation::Add, WELCOME) => self.receive_welcome(cx, message),
-            (Operation::Create | Operation::Add | Operation::Remove, CONFIRM) => {
-                self.receive_confirmation(cx, message)
+            (Operation::Add | Operation::Remove | Operation::Rekey, KEYS) => {
+                self.receive_keys(cx, message)
             }
+            (Operation::Add | Operation::Remove | Operation::Rekey, SPREAD) => {
+                self.receive_spread(cx, message)
+            }
+            (Operation::Add, WELCOME) => self.receive_welcome(cx, message),
+            (
+                Operation::Create | Operation::Add | Operation::Remove | Operation::Rekey,
+                CONFIRM,
+            ) => self.receive_confirmation(cx, message),
             (Operation::CatchUp, REQUEST) => self.answer(cx, message),
             (Operation::CatchUp, ANSWER) => self.catch_up(cx, message),
             _ => Err(Misbehaviour::UnexpectedMessage.into()),
@@ -257,7 +265,6 @@ impl Party for Member {
                 | Command::Grant { .. }
                 | Command::Merge { .. }
                 | Command::Partition(_)
-                | Command::Rekey
                 | Command::Send,
             ) => Err(Unsupported::Operation.into()),
             Input::Command(Command::CatchUp) => {
@@ -265,6 +272,7 @@ impl Party for Member {
             }
             Input::Command(Command::Create(members)) => self.create(cx, members),
             Input::Command(Command::Enroll(_)) => Err(Misuse::WrongRole.into()),
+            Input::Command(Command::Rekey) => self.rekey(cx),
             Input::Command(Command::Remove(member)) => self.remove(cx, member),
             Input::Message(message) => self.take(cx, &message),
         }

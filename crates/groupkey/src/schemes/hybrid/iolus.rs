@@ -15,9 +15,12 @@
 //! | create | S + n unicasts | S wraps | m wraps each | 1 unwrap |
 //! | add | 2 unicasts, 1 multicast | 1 wrap | its own: 2 wraps | members of the subgroup: 1 unwrap |
 //! | remove | 1 unicast, 1 multicast | 1 wrap | its own: m - 1 wraps | members of the subgroup: 1 unwrap |
+//! | rekey | S unicasts, S multicasts | S wraps | m wraps each | 1 unwrap |
 //! | send | S + 1 multicasts | | 1 unwrap, 1 wrap each | sender 1 wrap, others 1 unwrap |
 //! | catch up | 1 request, 1 unicast | | its own: 1 wrap | 1 unwrap |
 //! | resume | 2 + m unicasts | 1 wrap | its own: m wraps | 1 unwrap |
+//!
+//! Rekey: every subgroup gets a new key. The top key stays: no member has it.
 //!
 //! Resume: a subgroup controller with m members missed changes and comes back (`resumption.rs`).
 //!
@@ -79,7 +82,13 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
         member: |_, _| Box::new(Member::new()),
     },
 )
-.with_operations(&[Operation::Create, Operation::Add, Operation::Remove, Operation::Send])
+.with_operations(&[
+    Operation::Create,
+    Operation::Add,
+    Operation::Remove,
+    Operation::Rekey,
+    Operation::Send,
+])
 .with_law(Law::OneMessage)
 .with_recovery(Recovery::Request)
 .with_claims(Claims::ALL)
@@ -181,8 +190,8 @@ impl DomainServer for Controller {
         }
         self.domain.enter_next_without_key();
         for station in self.domain.stations() {
-            let concerned = change.operation == Operation::Create
-                || change.named_in(station.id).next().is_some();
+            let of_all = matches!(change.operation, Operation::Create | Operation::Rekey);
+            let concerned = of_all || change.named_in(station.id).next().is_some();
             if !concerned {
                 continue;
             }
@@ -190,6 +199,11 @@ impl DomainServer for Controller {
             *epoch = epoch.next();
             self.tell(cx, station, change);
         }
+    }
+
+    fn period(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
+        self.change(cx, &DomainChange::period());
+        Ok(())
     }
 
     fn tell(&self, cx: &mut Context<'_>, station: &ServedSubgroup, change: &DomainChange) {
@@ -328,7 +342,7 @@ impl SubgroupServer for SubgroupController {
                     .wrapped(&old, epoch, 0, [&key])
                     .send();
             }
-            (LocalChange::Left(_), _) => self.send_copies(cx, operation),
+            (LocalChange::Left(_) | LocalChange::Nobody, _) => self.send_copies(cx, operation),
             _ => self.subgroup.slots().for_each(|slot| self.send_key(cx, slot, operation)),
         }
     }
@@ -417,7 +431,7 @@ impl Member {
                     self.membership.group_key().ok_or(Misbehaviour::UnexpectedMessage)?;
                 cx.unwrap_key(old, header.epoch, 0, bytes)?
             }
-            (Operation::Remove, COPIES, _) => {
+            (Operation::Remove | Operation::Rekey, COPIES, _) => {
                 self.membership.admit(message)?;
                 let copies = SortedRecords::parse(bytes, cx.wrapped_length(1))?;
                 let own = copies.find(slot).ok_or(Misbehaviour::NothingForUs)?;

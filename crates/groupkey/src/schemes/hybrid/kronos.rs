@@ -89,7 +89,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
         member: |configuration, _| Box::new(AreaMember::new(configuration.profile())),
     },
 )
-.with_operations(&[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey])
+.with_operations(&Operation::CHANGES)
 .with_recovery(Recovery::Request)
 .with_claims(Claims::ALL)
 .with_published_claims(Claims { key_independence: false, ..Claims::ALL })

@@ -84,7 +84,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
         member: |configuration, _| Box::new(RelayMember::new(Tree(configuration.profile()))),
     },
 )
-.with_operations(&[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey])
+.with_operations(&Operation::CHANGES)
 .with_recovery(Recovery::Relay)
 .with_claims(Claims::ALL)
 .with_parameters(&[SUBGROUPS])

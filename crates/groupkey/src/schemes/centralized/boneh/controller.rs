@@ -363,6 +363,17 @@ impl KeyServer for Controller {
         }
     }
 
+    fn rekey(&mut self, cx: &mut Context<'_>) {
+        self.renew(cx);
+        let slots = self.current_slots();
+        match (self.client, self.capacity) {
+            (Client::Fat, Some(_)) => self.send_header(cx, Recipient::Group, Operation::Rekey, 0),
+            (Client::Fat, None) => self.send_public_key(cx, Recipient::Group, Operation::Rekey),
+            (Client::Thin, Some(_)) => self.send_shares(cx, &slots, Operation::Rekey),
+            (Client::Thin, None) => self.send_own_elements(cx, &slots, Operation::Rekey),
+        }
+    }
+
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
         self.bring_up_to_date_from(cx, slot, Epoch(0));
     }

@@ -98,11 +98,11 @@ impl FatMember {
                 self.membership.require_lead(message)?;
                 Some(PublicKey::read(cx, &mut body, self.profile, self.check)?)
             }
-            (PUBLIC_KEY, Operation::Remove) if self.profile.is_published() => {
+            (PUBLIC_KEY, Operation::Remove | Operation::Rekey) if self.profile.is_published() => {
                 self.membership.require_lead(message)?;
                 Some(PublicKey::read(cx, &mut body, self.profile, self.check)?)
             }
-            (REKEY, Operation::Add | Operation::Remove | Operation::CatchUp)
+            (REKEY, Operation::Add | Operation::Remove | Operation::Rekey | Operation::CatchUp)
                 if self.profile == Profile::Sound =>
             {
                 let newcomer = body.number32()?;
@@ -181,14 +181,22 @@ impl ThinMember {
             (
                 false,
                 REKEY,
-                Operation::Create | Operation::Add | Operation::Remove | Operation::CatchUp,
+                Operation::Create
+                | Operation::Add
+                | Operation::Remove
+                | Operation::Rekey
+                | Operation::CatchUp,
             ) => {
                 // This message is enough, whatever the member missed.
                 self.membership.require_lead(message)?;
                 let share = cx.g1(elements, self.check)?;
                 (None, cx.g1_product(&own.key, [&share]))
             }
-            (true, MEMBER, Operation::Create | Operation::Add | Operation::CatchUp) => {
+            (
+                true,
+                MEMBER,
+                Operation::Create | Operation::Add | Operation::Rekey | Operation::CatchUp,
+            ) => {
                 self.membership.admit(message)?;
                 let pair = cx.g1s(elements, self.check)?;
                 let [base, combined] =

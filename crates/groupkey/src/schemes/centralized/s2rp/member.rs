@@ -63,7 +63,9 @@ impl Member {
         }
         match (message.header().operation, message.header().kind) {
             (Operation::Create, CREATION) => self.take_tree(cx, message),
-            (Operation::Add | Operation::Remove, UPDATE) => self.follow_update(cx, message),
+            (Operation::Add | Operation::Remove | Operation::Rekey, UPDATE) => {
+                self.follow_update(cx, message)
+            }
             (Operation::Add | Operation::CatchUp, KEYS) => self.take_keys(cx, message),
             _ => Err(Misbehaviour::UnexpectedMessage.into()),
         }
@@ -100,7 +102,7 @@ impl Member {
         self.enter(cx, epoch, path, join_key, command, None)
     }
 
-    /// Follows the join or the eviction of another member.
+    /// Follows the join or the eviction of another member, or a new period.
     fn follow_update(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let (operation, epoch) = (message.header().operation, message.header().epoch);
         let enrolment = self.membership.enrolment()?;

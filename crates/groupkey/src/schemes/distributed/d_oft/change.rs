@@ -94,6 +94,27 @@ impl Member {
         Ok(())
     }
 
+    /// Takes the command `Rekey`: the member whose turn it is renews its leaf. No half is renewed,
+    /// as nobody left.
+    pub(super) fn rekey(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
+        let change = self.view.refreshment()?;
+        let share = self.share.as_ref().ok_or(Misuse::NotCreated)?;
+        let (tree, operation) = (share.tree.clone(), Operation::Rekey);
+        let place = self.view.epoch().0 % tree.roster().len() as u64;
+        let sponsor = tree.roster().at(place as usize);
+        if sponsor == self.view.me() {
+            let mut secrets = share.secrets.clone();
+            secrets.replace(0, cx.random_key());
+            let (awaited, received) = (Vec::new(), List::new());
+            let lead = Lead { tree, operation, secrets, awaited, received };
+            return self.lead(cx, &lead, &[]);
+        }
+        let base = tree.leaf(sponsor).ok_or(Misuse::NotCreated)?;
+        self.run = Run::Change(self.change_of(tree, base, sponsor, false)?);
+        self.view.begin(change);
+        Ok(())
+    }
+
     fn change_of(
         &self,
         tree: MemberTree,
