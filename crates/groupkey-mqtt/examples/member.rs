@@ -13,6 +13,7 @@ pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
         shared_key: Some(group.shared_key("truck-7")),
         service_key: Some(group.service_key()),
         membership_file: None, // Some("truck-7.membership".into()): a restart changes no key
+        freshness: Default::default(), // asks every hour whether its key is the latest
     })
     .await?;
     let (epoch, _key) = member.key().await?;

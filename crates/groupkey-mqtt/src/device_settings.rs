@@ -95,6 +95,7 @@ impl DeviceSettings {
             service: self.service,
             allowed: Default::default(),
             messages: MessageSettings::of_small_device(),
+            freshness: Default::default(),
         }
     }
 

@@ -36,6 +36,11 @@ pub enum MemberEvent {
         /// When the group was founded, ms since 1970.
         founded: u64,
     },
+    /// The device has had no proof for too long that its key is the group's latest
+    /// ([`Freshness`](crate::member::Freshness)). It sends nothing until it has.
+    Unproven,
+    /// There is proof again after [`Self::Unproven`].
+    Proven,
     /// The device has the group key of this epoch.
     Rekeyed(Epoch),
     /// The device started again and goes on with its membership. The group key follows.

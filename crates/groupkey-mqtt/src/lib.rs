@@ -61,6 +61,7 @@ pub mod policy;
 mod rate_limit;
 #[cfg(all(test, feature = "std"))]
 mod redaction;
+mod rekeying;
 pub mod runtime;
 pub mod service;
 pub mod store;

@@ -204,6 +204,13 @@ impl LocalParties {
         let mut left = StepOutput::default();
         let mut within = VecDeque::new();
         left.events = self.one_step(id, input, now, rng, &mut left.sent, &mut within)?;
+        if matches!(input, PartyInput::Command(OwnedCommand::Rekey)) {
+            // A period begins for the subgroups' controllers, too: in Kronos by their own clocks.
+            let others: Vec<_> = self.seats.keys().copied().filter(|&other| other != id).collect();
+            for other in others {
+                let _ = self.one_step(other, input, now, rng, &mut left.sent, &mut within);
+            }
+        }
         for _ in 0..STEPS_WITHIN {
             let Some((to, channel, bytes)) = within.pop_front() else { break };
             let input = PartyInput::Message(channel, &bytes);

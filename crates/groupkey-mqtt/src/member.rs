@@ -13,6 +13,7 @@
 //! while.
 
 mod catching_up;
+mod freshness;
 mod joining;
 #[cfg(feature = "std")]
 mod membership_file;
@@ -32,6 +33,8 @@ use rand_core::Rng;
 use zeroize::Zeroizing;
 
 use self::catching_up::CatchingUp;
+pub use self::freshness::Freshness;
+use self::freshness::{EpochProof, ProofChange};
 use self::joining::Joining;
 #[cfg(feature = "std")]
 pub use self::membership_file::MembershipFile;
@@ -71,6 +74,8 @@ pub struct Member {
     admitted_after: u64,
     /// What we may have missed.
     catching_up: CatchingUp,
+    /// How long ago we knew that we missed nothing.
+    proof: EpochProof,
     /// The group that will succeed ours, and the one that ours succeeded.
     succession: MemberSuccession,
     /// Where the membership is kept.
@@ -122,6 +127,7 @@ impl Member {
         Ok(Self {
             service: settings.service,
             topics,
+            proof: EpochProof::new(settings.freshness),
             settings,
             schemes,
             place: None,
@@ -213,16 +219,22 @@ impl Member {
 
     /// Encrypts a message of at most 65,535 bytes to the group. Fails with
     /// [`SkippedEpoch`](Misbehaviour::SkippedEpoch) after [`MemberEvent::Behind`]: whoever was evicted
-    /// meanwhile could read the message.
+    /// meanwhile could read the message. It fails earlier if the service has changed the key without
+    /// grace. Fails with [`UnprovenEpoch`](Misuse::UnprovenEpoch) after [`MemberEvent::Unproven`].
     pub fn say(&mut self, content: &[u8], now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
-        let missed = self.missed().filter(|_| self.catching_up.has_asked());
+        if self.proof.is_expired(now) {
+            return Err(Misuse::UnprovenEpoch.into());
+        }
+        let missed = self.missed();
+        let refused = missed.filter(|_| self.is_refused());
+        let missed = missed.filter(|_| self.catching_up.has_asked());
         let participant = match (&mut self.state, self.succession.in_force_mut()) {
             (MemberState::Inside(participant), Some(former))
                 if !participant.is_out() && participant.group_key().is_none() =>
             {
                 former
             }
-            (MemberState::Inside(participant), _) => match missed {
+            (MemberState::Inside(participant), _) => match missed.or(refused) {
                 Some(got) => {
                     let current = participant.epoch();
                     return Err(Misbehaviour::SkippedEpoch { got, current }.into());
@@ -288,19 +300,22 @@ impl Member {
     /// it is one.
     fn learn_founding(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) -> bool {
         let (service, shared) = (self.service.as_ref(), self.settings.shared.as_ref());
-        let (offered, epoch) = match self.catching_up.answer(bytes, service, shared) {
-            Some(Offered::Place(OfferedPlace { place, epoch, .. })) => (place, epoch),
-            Some(Offered::Barred) => {
+        let (offered, epoch, asked) = match self.catching_up.answer(bytes, service, shared) {
+            Some((Offered::Place(OfferedPlace { place, epoch, .. }), asked)) => {
+                (place, epoch, asked)
+            }
+            Some((Offered::Barred, _)) => {
                 self.end_membership();
                 return true;
             }
-            Some(Offered::Forged) | None => return false,
+            Some((Offered::Forged, _)) | None => return false,
         };
         self.catching_up.end_doubt(now);
         self.follow_founding(&offered, now, rng);
         if let MemberState::Inside(participant) = &self.state
             && self.place.is_some_and(|place| place.is_of_one_founding_with(&offered))
         {
+            self.proof.heard(epoch, asked);
             if epoch > participant.epoch().0 {
                 // The question was not in vain.
                 self.catching_up.may_doubt_soon();
@@ -316,6 +331,7 @@ impl Member {
         self.resuming = None;
         self.queue.report(MemberEvent::JoinsAgain);
         self.catching_up.forget();
+        self.proof.forget();
         self.forget_successor();
         if self.connected {
             self.ask(now, rng);
@@ -432,7 +448,10 @@ impl Member {
         for bytes in &welcome.enrolment {
             participant.deliver(&mut self.queue, Channel::Confidential, bytes, now, rng).ok()?;
         }
+        self.proof.forget();
         if let Entry::Admitted(attempt) = entry {
+            // It answers one of our last requests.
+            self.proof.heard(welcome.epoch, now);
             self.keep(&attempt, welcome, rng);
         }
         let scheme = participant.scheme();
@@ -481,6 +500,7 @@ impl Member {
         self.state = MemberState::Out;
         self.resuming = None;
         self.catching_up.forget();
+        self.proof.forget();
         self.drop_former();
         self.forget_successor();
         self.forget_membership();
@@ -494,7 +514,8 @@ impl Member {
             MemberState::Inside(participant) => {
                 let (group, epoch) = (participant.group(), participant.epoch().0);
                 let (founded, resumptions) = (self.founded, participant.resumptions());
-                Some(ReachedEpoch { group, founded, epoch, resumptions })
+                let valid_from = participant.valid_from().0;
+                Some(ReachedEpoch { group, founded, epoch, resumptions, valid_from })
             }
             MemberState::Outside(_) | MemberState::Out => None,
         };
@@ -509,6 +530,7 @@ impl Member {
                 let group = (notice.group, notice.founded);
                 self.catching_up.announce(group, notice.epoch);
                 self.catching_up.note_resumptions(group, notice.resumptions);
+                self.catching_up.note_validity(group, Epoch(notice.valid_from));
                 // The group may have changed its scheme, or the service have lost its store and founded
                 // another group.
                 if reached.is_some_and(|ours| ours.founded != notice.founded) {
@@ -532,6 +554,31 @@ impl Member {
         if is_suspicious && matches!(self.state, MemberState::Inside(_)) {
             self.doubt(now, rng);
         }
+    }
+
+    /// Asks the service for its epoch if there was no proof of ours for long, and reports if there was
+    /// none for too long.
+    fn follow_proof(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        let MemberState::Inside(participant) = &self.state else { return };
+        if participant.group_key().is_none() {
+            return;
+        }
+        let event = match self.proof.follow(participant.epoch(), now, rng) {
+            Some(ProofChange::Expired) => Some(MemberEvent::Unproven),
+            Some(ProofChange::Renewed) => Some(MemberEvent::Proven),
+            None => None,
+        };
+        event.into_iter().for_each(|event| self.queue.report(event));
+        if self.proof.asks(now, rng) {
+            self.catching_up.ask_anyway(now, rng);
+            self.ask_of_foundings(now, rng);
+        }
+    }
+
+    /// Returns whether our key does not count any more.
+    fn is_refused(&self) -> bool {
+        let MemberState::Inside(participant) = &self.state else { return false };
+        participant.epoch() < participant.valid_from()
     }
 
     /// Returns the epoch that the service has announced, if it is later than ours.
@@ -642,6 +689,7 @@ impl Runtime for Member {
         }
         self.note_key(now);
         self.follow_resumptions(now, rng);
+        self.follow_proof(now, rng);
         self.reread(now, rng);
         Ok(())
     }
@@ -655,7 +703,10 @@ impl Runtime for Member {
             MemberState::Outside(joining) if joining.due().is_some() => joining.due(),
             _ => self.catching_up.due(),
         };
-        [due, self.resuming_due(), self.succession_due()].into_iter().flatten().min()
+        [due, self.proof.due(), self.resuming_due(), self.succession_due()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }
 

@@ -24,7 +24,7 @@ use zeroize::Zeroizing;
 use crate::driver::{Connection, Running, Status, run};
 use crate::event::{Hint, MemberEvent};
 use crate::keyring::Secret;
-use crate::member::{self, Member, MemberSettingsError, MembershipFile};
+use crate::member::{self, Freshness, Member, MemberSettingsError, MembershipFile};
 use crate::runtime::{Fatal, Input, Output, Runtime};
 
 /// The settings with which a device joins a group.
@@ -49,6 +49,8 @@ pub struct MembershipSettings {
     /// it goes on with it, and the group's key stays. Without a file the device joins again, which
     /// changes the key twice.
     pub membership_file: Option<PathBuf>,
+    /// How the device makes sure that its key is the group's latest.
+    pub freshness: Freshness,
 }
 
 /// A connected device that is a member of the group or asks to join. Dropping it disconnects.
@@ -112,6 +114,7 @@ pub async fn connect(device: MembershipSettings) -> Result<Membership, ConnectEr
         shared_key,
         service_key,
         membership_file,
+        freshness,
     } = device;
     let messages = messages::MessageSettings::default();
     let settings = member::MemberSettings {
@@ -122,6 +125,7 @@ pub async fn connect(device: MembershipSettings) -> Result<Membership, ConnectEr
         service: service_key,
         allowed: Default::default(),
         messages,
+        freshness,
     };
     let mut member = Member::new(settings).map_err(ConnectError::Settings)?;
     if let Some(path) = membership_file {

@@ -18,7 +18,7 @@
 //! that has forwarded any of the change's messages has the notice that shows an older store.
 //!
 //! ```text
-//! notice:    [group, founded, epoch, resumptions, members, entries, state, signature]
+//! notice:    [group, founded, epoch, resumptions, valid from, members, entries, state, signature]
 //! farewell:  [founded, member, epoch, signature]
 //! ```
 
@@ -45,15 +45,18 @@ pub(crate) struct Notice {
     /// How often members resumed, as far as it counts.
     #[n(3)]
     pub(crate) resumptions: u32,
+    /// The first epoch whose key counts: members refuse messages under earlier ones.
     #[n(4)]
+    pub(crate) valid_from: u64,
+    #[n(5)]
     pub(crate) members: u64,
     /// How many entries the service's log ever had.
-    #[n(5)]
+    #[n(6)]
     pub(crate) entries: u64,
     /// A hash of these entries.
-    #[n(6)]
-    pub(crate) state: ByteArray<32>,
     #[n(7)]
+    pub(crate) state: ByteArray<32>,
+    #[n(8)]
     signature: ByteArray<64>,
 }
 
@@ -72,13 +75,15 @@ pub(crate) struct Farewell {
     signature: ByteArray<64>,
 }
 
-/// A state of a group: its number and founding time, its epoch, and how often members resumed.
+/// A state of a group: its number and founding time, its epoch, how often members resumed, and the
+/// first epoch whose key counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReachedEpoch {
     pub(crate) group: u64,
     pub(crate) founded: u64,
     pub(crate) epoch: u64,
     pub(crate) resumptions: u32,
+    pub(crate) valid_from: u64,
 }
 
 /// The message is not a notice of this service about this group.
@@ -94,10 +99,18 @@ impl Notice {
         (entries, state): (u64, [u8; 32]),
         service: &Secret,
     ) -> Vec<u8> {
-        let ReachedEpoch { group, founded, epoch, resumptions } = reached;
-        let (state, signature) = (state.into(), [0; 64].into());
-        let mut notice =
-            Self { group, founded, epoch, resumptions, members, entries, state, signature };
+        let ReachedEpoch { group, founded, epoch, resumptions, valid_from } = reached;
+        let mut notice = Self {
+            group,
+            founded,
+            epoch,
+            resumptions,
+            valid_from,
+            members,
+            entries,
+            state: state.into(),
+            signature: [0; 64].into(),
+        };
         let content = notice.content();
         let parts = [prefix.as_bytes(), content.as_flattened(), &*notice.state];
         notice.signature = service.sign(NOTICE, &parts).into();
@@ -118,7 +131,9 @@ impl Notice {
             if ours.group != notice.group {
                 return Err(Foreign);
             }
-            let is_old = notice.epoch <= ours.epoch && notice.resumptions <= ours.resumptions;
+            let is_old = notice.epoch <= ours.epoch
+                && notice.resumptions <= ours.resumptions
+                && notice.valid_from <= ours.valid_from;
             if notice.founded == ours.founded && is_old {
                 return Ok(None);
             }
@@ -138,9 +153,9 @@ impl Notice {
     }
 
     /// Returns the signed numbers.
-    fn content(&self) -> [[u8; 8]; 6] {
-        let resumptions = self.resumptions.into();
-        [self.group, self.founded, self.epoch, resumptions, self.members, self.entries]
+    fn content(&self) -> [[u8; 8]; 7] {
+        let &Self { group, founded, epoch, resumptions, valid_from, members, entries, .. } = self;
+        [group, founded, epoch, resumptions.into(), valid_from, members, entries]
             .map(u64::to_be_bytes)
     }
 }
@@ -175,7 +190,7 @@ impl Farewell {
     }
 }
 
-const NOTICE: &str = "groupkey epoch 4";
+const NOTICE: &str = "groupkey epoch 5";
 const FAREWELL: &str = "groupkey farewell 2";
 
 #[cfg(test)]
@@ -185,7 +200,13 @@ mod tests {
     #[test]
     fn only_the_service_can_say_which_epoch_it_is_and_who_is_out() {
         let (service, other) = (Secret::from_bytes([1; 32]), Secret::from_bytes([2; 32]));
-        let reached = |founded, epoch| ReachedEpoch { group: 1, founded, epoch, resumptions: 2 };
+        let reached = |founded, epoch| ReachedEpoch {
+            group: 1,
+            founded,
+            epoch,
+            resumptions: 2,
+            valid_from: 5,
+        };
         let notice = Notice::write("a", reached(100, 7), 3, (9, [4; 32]), &service);
         for known in [Some(reached(100, 6)), Some(reached(99, 70)), Some(reached(101, 1)), None] {
             let read = Notice::read(&notice, "a", known, &service.public()).unwrap();
@@ -195,6 +216,9 @@ mod tests {
         }
         let known = Some(reached(100, 7));
         assert_eq!(Notice::read(&notice, "a", known, &other.public()), Ok(None));
+        let before_hard = ReachedEpoch { valid_from: 4, ..reached(100, 7) };
+        let read = Notice::read(&notice, "a", Some(before_hard), &service.public()).unwrap();
+        assert_eq!(read.map(|notice| notice.valid_from), Some(5), "it says more than the epoch");
         let elsewhere = ReachedEpoch { group: 2, ..reached(100, 6) };
         assert_eq!(Notice::read(&notice, "a", Some(elsewhere), &service.public()), Err(Foreign));
         let (ours, others) = (GroupContext::of(&[b"a"]), GroupContext::of(&[b"b"]));

@@ -36,6 +36,8 @@ pub(crate) struct Participant {
     early: EarlyMessages<EARLY>,
     /// How often members of the group resumed, as far as we know.
     resumptions: u32,
+    /// The first epoch whose key counts, as far as we know.
+    valid_from: Epoch,
     /// The resumption with which we came back, until we have a key.
     resumed: Option<u32>,
     /// Whether we left the group or were evicted.
@@ -106,6 +108,7 @@ impl Participant {
             epoch: Epoch(0),
             early,
             resumptions: 0,
+            valid_from: Epoch(0),
             resumed: None,
             is_out: false,
             is_retired: false,
@@ -191,6 +194,17 @@ impl Participant {
     pub(crate) fn note_resumptions(&mut self, count: u32) {
         self.resumptions = count.max(self.resumptions);
         self.messenger.iter_mut().for_each(|messenger| messenger.note_resumption(self.resumptions));
+    }
+
+    /// Returns the first epoch whose key counts, as far as we know.
+    pub(crate) const fn valid_from(&self) -> Epoch {
+        self.valid_from
+    }
+
+    /// Takes and sends no message under keys before this epoch.
+    pub(crate) fn refuse_before(&mut self, epoch: Epoch) {
+        self.valid_from = epoch.max(self.valid_from);
+        self.messenger.iter_mut().for_each(|messenger| messenger.refuse_before(self.valid_from));
     }
 
     /// Takes no message of the first epoch whose session began before this resumption, which is ours.
@@ -426,7 +440,7 @@ impl Participant {
         if epoch == self.epoch {
             return;
         }
-        let Self { me, parties, messenger, settings, resumptions, resumed, .. } = self;
+        let Self { me, parties, messenger, settings, resumptions, resumed, valid_from, .. } = self;
         // The messenger has a stream of its own: the party's draws must not depend on the
         // messenger's.
         let mut rng = Generator::stream(rng, SESSION_STREAM);
@@ -437,6 +451,7 @@ impl Participant {
             if let Some(messenger) = messenger {
                 messenger.follow(cx, party);
                 messenger.note_resumption(*resumptions);
+                messenger.refuse_before(*valid_from);
                 resumed.take().into_iter().for_each(|count| messenger.require_resumption(count));
             }
         });

@@ -59,9 +59,11 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::fmt;
 
-use groupkey::error::{Misbehaviour, Misuse};
+use groupkey::error::{Misbehaviour, Misuse, Unsupported};
 use groupkey::event_order;
-use groupkey::{Channel, Epoch, Error, GroupContext, Instance, Key, MemberId, Ordered, Recipient};
+use groupkey::{
+    Channel, Epoch, Error, GroupContext, Instance, Key, MemberId, Operation, Ordered, Recipient,
+};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use sha2::{Digest, Sha256};
@@ -84,6 +86,7 @@ use crate::event::MemberEvent;
 use crate::join::MAX_PAYLOAD;
 use crate::local_parties::{LocalParties, OwnedCommand};
 use crate::participant::{OutputQueue, Participant};
+use crate::rekeying::Rekeying;
 use crate::runtime::{Fatal, Input, Output, Runtime, SECOND};
 use crate::store::{DecisionStore, Decisions};
 use crate::topics::{TopicKind, Topics};
@@ -108,6 +111,8 @@ pub struct Peer {
     early: EarlyMessages<EARLY>,
     is_new: bool,
     due: Option<u64>,
+    /// When the key changes without a join or leave.
+    rekeying: Rekeying,
     queue: OutputQueue,
 }
 
@@ -134,7 +139,8 @@ impl Peer {
         memory: Option<Box<dyn DecisionStore>>,
     ) -> Result<Self, PeerSettingsError> {
         let (topics, keyring) = settings.check()?;
-        let PeerSettings { me, form, .. } = &settings;
+        let PeerSettings { me, form, period, .. } = &settings;
+        let rekeying = Rekeying::new(*period);
         let party = party(&settings, &kept).map_err(|_| PeerSettingsError::HasController)?;
         let form = form.clone();
         let setting = form.setting(&settings.prefix, Instance::default());
@@ -162,6 +168,7 @@ impl Peer {
             early: EarlyMessages::new(),
             is_new: false,
             due: None,
+            rekeying,
             queue,
         })
     }
@@ -213,6 +220,17 @@ impl Peer {
     /// Encrypts a message of at most 65,535 bytes to the group.
     pub fn say(&mut self, content: &[u8], now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
         self.participant.say(&mut self.queue, content, now, rng)
+    }
+
+    /// Changes the key without a join or leave, once the peer that announces the next event is asked,
+    /// too: give this to all peers, as clocks do. Fails with
+    /// [`Unsupported`](groupkey::error::Unsupported::Operation) if the scheme cannot.
+    pub fn rekey(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
+        let scheme = self.settings.form.configuration.scheme();
+        if !scheme.operations.contains(&Operation::Rekey) {
+            return Err(Unsupported::Operation.into());
+        }
+        self.participant.command(&mut self.queue, &OwnedCommand::Rekey, now, rng)
     }
 
     /// Asks to evict a member or, with the peer's own number, to leave.
@@ -730,6 +748,14 @@ impl Runtime for Peer {
             }
             Input::Tick => self.insist(now, rng),
         }
+        if self.rekeying.due().is_some_and(|due| due <= now) {
+            self.rekeying.wait(now);
+            // Without a key, there is none to change.
+            let _ = self.rekey(now, rng);
+        }
+        if self.participant.epoch() != key_before {
+            self.rekeying.rekeyed(now);
+        }
         self.watch(key_before, now);
         self.record.keep(|| self.participant.decisions())?;
         Ok(())
@@ -740,7 +766,8 @@ impl Runtime for Peer {
     }
 
     fn deadline(&self) -> Option<u64> {
-        self.due
+        let due = self.rekeying.due().filter(|_| !self.is_out());
+        self.due.into_iter().chain(due).min()
     }
 }
 

@@ -79,6 +79,7 @@ fn nothing_prints_the_secrets_that_it_holds() {
             service: None,
             allowed: Default::default(),
             messages: Default::default(),
+            freshness: Default::default(),
         },
     );
     silent(
@@ -94,6 +95,7 @@ fn nothing_prints_the_secrets_that_it_holds() {
             operators: Vec::new(),
             words: Vec::new(),
             messages: Default::default(),
+            period: None,
         },
     );
     silent(
@@ -106,6 +108,7 @@ fn nothing_prints_the_secrets_that_it_holds() {
             shared_key: Some(secret),
             service_key: None,
             membership_file: None,
+            freshness: Default::default(),
         },
     );
 }

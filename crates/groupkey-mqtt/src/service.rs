@@ -9,7 +9,7 @@
 //!
 //! 1. **Inputs** change the state: [`handle`](Runtime::handle) for the broker and the clock, and the
 //!    operator's commands [`evict`](Service::evict), [`readmit`](Service::readmit),
-//!    [`rekey`](Service::rekey), [`change_scheme`](Service::change_scheme),
+//!    [`rekey`](Service::rekey), [`rekey_hard`](Service::rekey_hard), [`change_scheme`](Service::change_scheme),
 //!    [`cancel_change`](Service::cancel_change), [`accept_state`](Service::accept_state),
 //!    [`found_anew`](Service::found_anew) and [`stop`](Service::stop).
 //! 2. **Outputs** say what to do: [`poll`](Runtime::poll). Call it after each input until it returns
@@ -76,12 +76,13 @@ use self::resuming::Resumptions;
 use self::roster::{DeviceRecord, DeviceRoster};
 use self::succession::Succession;
 pub use self::succession::{ChangeError, UnderWay};
-use self::timing::{Announcing, Rekeying};
+use self::timing::Announcing;
 use crate::counters::Counters;
 use crate::join::{JoinRequest, MAX_PAYLOAD};
 use crate::local_parties::{OwnedCommand, StepOutput};
 use crate::policy::Policy;
 use crate::rate_limit::RateLimit;
+use crate::rekeying::Rekeying;
 use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime, head};
 use crate::store::StoreError;
 use crate::topics::{TopicKind, Topics};
@@ -319,11 +320,25 @@ impl Service {
         Ok(self.commit(now)?)
     }
 
-    /// Changes the key without a join or leave, if the scheme supports it.
+    /// Changes the key without a join or leave. Members take messages under the key before for a while
+    /// ([`MessageSettings::grace`](groupkey::messages::MessageSettings::grace)).
     pub fn rekey(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<Epoch, OperationError> {
         self.require_confirmed()?;
         self.ready_for_the_operator()?;
         self.change_key(now, rng)
+    }
+
+    /// Changes the key without a join or leave, and without grace: it may have leaked. From the notice
+    /// of the new epoch on, members neither take nor send messages under an earlier key, whether they
+    /// have the new one or not.
+    pub fn rekey_hard(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<Epoch, OperationError> {
+        self.require_confirmed()?;
+        self.ready_for_the_operator()?;
+        self.command(OwnedCommand::Rekey, now, rng)?;
+        self.log(&LogEntry::Hardened);
+        self.group.refuse_before(self.group.epoch());
+        self.commit(now)?;
+        Ok(self.group.epoch())
     }
 
     /// Writes the state in place of the log, and ends the service.

@@ -25,6 +25,7 @@ fn device(port: u16) -> MembershipSettings {
         shared_key: Some(Secret::from_bytes([2; 32])),
         service_key: None,
         membership_file: None,
+        freshness: Default::default(),
     }
 }
 

@@ -83,6 +83,7 @@ impl Live {
             service: Some(self.service.public()),
             allowed: Default::default(),
             messages: Default::default(),
+            freshness: Default::default(),
         })
         .unwrap();
         member.handle(Input::Connected, self.now, &mut self.others_rng).unwrap();

@@ -117,6 +117,9 @@ pub enum Misuse {
     TooFewMembers,
     /// The directory of long-term keys has no key of this party.
     UnknownPeer(PartyId),
+    /// The member has had no proof for too long that its key is the group's latest. It can send when
+    /// its service has answered.
+    UnprovenEpoch,
     /// This party does not take this command.
     WrongRole,
 }
@@ -235,6 +238,11 @@ impl fmt::Display for Misuse {
             }
             Self::TooFewMembers => write!(f, "a group needs at least two members"),
             Self::UnknownPeer(party) => write!(f, "there is no long-term key of {party}"),
+            Self::UnprovenEpoch => write!(
+                f,
+                "for too long nothing has proved that the key is the group's latest; the service must answer \
+                 first"
+            ),
             Self::WrongRole => write!(f, "this party does not take this command"),
         }
     }

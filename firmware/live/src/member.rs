@@ -289,7 +289,10 @@ impl MemberDriver {
             }
             MemberEvent::Evicted => return Err(End::Evicted),
             // This device keeps no membership.
-            MemberEvent::Resumed { .. } | MemberEvent::Unkept(_) => {}
+            MemberEvent::Proven
+            | MemberEvent::Resumed { .. }
+            | MemberEvent::Unkept(_)
+            | MemberEvent::Unproven => {}
         }
         Ok(())
     }

@@ -81,6 +81,7 @@ impl Demo {
             shared_key: Some(shared_key(name)),
             service_key: Some(self.service_key),
             membership_file: None,
+            freshness: Default::default(),
         })
     }
 }

@@ -65,8 +65,12 @@ enum Verb {
         #[arg(value_parser = name)]
         name: String,
     },
-    /// Make a new key for the same members, where the scheme can.
-    Rekey,
+    /// Make a new key for the same members.
+    Rekey {
+        /// The key may have leaked: members refuse messages under it at once
+        #[arg(long)]
+        hard: bool,
+    },
     /// Show the scheme, its parameters, and the change that is under way.
     Scheme,
     /// Change the scheme, parameters, suite or protection of the living group.
@@ -102,7 +106,10 @@ pub(crate) fn run(arguments: &CtlArguments, out: &mut dyn Write) -> Result<(), F
         Verb::Evict { name } => printer.print(&post(&format!("/members/{name}/evict"))?, outcome),
         Verb::Readmit { name } => printer
             .print(&post(&format!("/members/{name}/readmit"))?, |_| "it may join again".to_owned()),
-        Verb::Rekey => printer.print(&post("/rekey")?, outcome),
+        Verb::Rekey { hard } => {
+            let request = json!({ "hard": hard });
+            printer.print(&client.post::<OperationResultView>("/rekey", &request)?, outcome)
+        }
         Verb::Scheme => printer.print(&client.get::<SchemeView>("/scheme")?, scheme),
         Verb::Change { scheme: name, settings } => {
             let words = std::iter::once(name).chain(settings).map(String::as_str);

@@ -37,8 +37,8 @@ listening.
 Control characters in a message are escaped, and bytes that are no UTF-8 are lost. --json has every
 byte, in hexadecimal digits, and puts all events on standard output:
   {\"event\":\"heard\",\"member\":3,\"hex\":\"6869\",\"text\":\"hi\"}
-Its events are connected, joined, behind, epoch, heard, changed, outside, joins again, evicted and
-status. text is null if the message is no UTF-8.
+Its events are connected, joined, resumed, behind, unproven, proven, epoch, heard, changed, outside,
+joins again, evicted and status. text is null if the message is no UTF-8.
 
 With [[peer]]s in the file, there is no service: run this on each side.
 
@@ -145,8 +145,10 @@ async fn talk<R: Runtime<Event = MemberEvent> + Send + 'static>(
             event = running.events.recv() => match event {
                 Some(event) => {
                     match event {
-                        MemberEvent::Behind(_) | MemberEvent::JoinsAgain => has_key = false,
-                        MemberEvent::Rekeyed(_) => has_key = true,
+                        MemberEvent::Behind(_)
+                        | MemberEvent::JoinsAgain
+                        | MemberEvent::Unproven => has_key = false,
+                        MemberEvent::Rekeyed(_) | MemberEvent::Proven => has_key = true,
                         _ => {}
                     }
                     let is_evicted = matches!(event, MemberEvent::Evicted);
@@ -203,6 +205,8 @@ fn print(event: MemberEvent, as_json: bool, out: &mut dyn Write) -> io::Result<(
             let (reason, advice) = advice(hint);
             EventLine::Outside { reason, advice }
         }
+        MemberEvent::Proven => EventLine::Proven(true),
+        MemberEvent::Unproven => EventLine::Proven(false),
         MemberEvent::Rekeyed(epoch) => EventLine::Epoch(epoch.0),
         MemberEvent::Resumed { member, founded } => {
             EventLine::Resumed { member: member.0, founded }

@@ -30,6 +30,8 @@ pub(crate) enum EventLine<'a> {
     },
     /// The group has this later epoch, and the member asks for its key.
     Behind(u64),
+    /// For too long nothing has proved that the key is the latest, or something has again.
+    Proven(bool),
     Epoch(u64),
     Heard {
         member: u32,
@@ -96,6 +98,10 @@ impl EventLine<'_> {
             Self::Behind(epoch) => {
                 eprintln!("behind: the group is in epoch {epoch}; asking for its key");
             }
+            Self::Proven(false) => eprintln!(
+                "nothing sent from now on: the service has not said for max_key_age_s that the key is the latest"
+            ),
+            Self::Proven(true) => eprintln!("the service has said that the key is the latest"),
             Self::Epoch(epoch) => eprintln!("epoch {epoch}"),
             Self::Said(true) | Self::Evicted => {}
             Self::Said(false) => eprintln!("not said: the device has no key at the moment"),
@@ -130,6 +136,7 @@ impl EventLine<'_> {
                 json!({ "event": "changed", "scheme": scheme, "founded": founded })
             }
             Self::Behind(epoch) => json!({ "event": "behind", "epoch": epoch }),
+            Self::Proven(proven) => json!({ "event": if *proven { "proven" } else { "unproven" } }),
             Self::Epoch(epoch) => json!({ "event": "epoch", "epoch": epoch }),
             Self::Heard { member, content } => json!({
                 "event": "heard",

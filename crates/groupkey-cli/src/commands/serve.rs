@@ -373,8 +373,16 @@ async fn command(
             readmitted.await.map(in_words)
         }
         "rekey" => {
-            let rekeyed = running.handle.operate(|service, now, rng| {
-                service.rekey(now, rng).map(|epoch| format!("epoch {epoch}"))
+            let rekey = match rest.trim() {
+                "" => Service::rekey,
+                "--hard" => Service::rekey_hard,
+                _ => {
+                    writeln!(out, "not done: rekey takes nothing, or --hard")?;
+                    return Ok(());
+                }
+            };
+            let rekeyed = running.handle.operate(move |service, now, rng| {
+                rekey(service, now, rng).map(|epoch| format!("epoch {epoch}"))
             });
             rekeyed.await.map(in_words)
         }
@@ -401,8 +409,8 @@ async fn command(
             cancelled.await
         }
         _ => Some(Err(format!(
-            "{verb}: unknown command; use members, evict NAME, readmit NAME, rekey, scheme, change SCHEME, \
-             cancel, accept or found; groupkey ctl has more"
+            "{verb}: unknown command; use members, evict NAME, readmit NAME, rekey, rekey --hard, scheme, \
+             change SCHEME, cancel, accept or found; groupkey ctl has more"
         ))),
     };
     match answer {

@@ -229,6 +229,7 @@ impl House {
                 service: Some(service.public),
                 allowed: Default::default(),
                 messages: Default::default(),
+                freshness: Default::default(),
             };
             let connection = Connection::new("127.0.0.1", self.port, format!("device-{number}"));
             run(Member::new(settings).expect("the settings are good"), connection)

@@ -225,6 +225,7 @@ impl Group {
             service: Some(self.public),
             allowed: Default::default(),
             messages: Default::default(),
+            freshness: Default::default(),
         };
         run(
             Member::new(settings).expect("it can join"),

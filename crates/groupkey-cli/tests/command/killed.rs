@@ -233,6 +233,7 @@ impl Group {
             service: Some(self.service_key),
             allowed: Default::default(),
             messages: Default::default(),
+            freshness: Default::default(),
         };
         let connection = Connection::new("127.0.0.1", self.port, format!("device-{number}"));
         let member = Member::new(settings).expect("the settings are good");

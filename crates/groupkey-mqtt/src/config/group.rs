@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use groupkey::catalogue::{self, Law, Profile, Scheme};
+use groupkey::catalogue::{self, Profile};
 use groupkey::event_order::{Evict, Join, Rules};
 use groupkey::protection::Guard;
 use groupkey::{GroupId, Operation, Suite};
@@ -135,11 +135,10 @@ impl GroupFile {
     pub(super) fn only_what_counts(&self, has_peers: bool) -> Result<(), String> {
         let default = Self::default();
         let (heeded, advice) = if has_peers {
-            let Self { founders, batch_ms, period_s, rekey_expiry_s, change_s, .. } = default;
-            let heeded =
-                Self { founders, batch_ms, period_s, rekey_expiry_s, change_s, ..self.clone() };
-            let advice = "founders, batch_ms, period_s, rekey_expiry_s and change_s are for a service; \
-                          remove them";
+            let Self { founders, batch_ms, rekey_expiry_s, change_s, .. } = default;
+            let heeded = Self { founders, batch_ms, rekey_expiry_s, change_s, ..self.clone() };
+            let advice =
+                "founders, batch_ms, rekey_expiry_s and change_s are for a service; remove them";
             (heeded, advice)
         } else {
             let Self { prefix, number, allow_mac, allow_published, .. } = self.clone();
@@ -157,22 +156,12 @@ impl GroupFile {
         match self.period_s {
             None => Ok(None),
             Some(0) => Err("group.period_s is 0: it must be a second or more".to_owned()),
-            Some(_) if !can_rekey(scheme) => {
-                let able = catalogue::SCHEMES.iter().filter(|other| {
-                    can_rekey(other) && other.has_controller() && other.law == Law::OneKey
-                });
-                let able = able.map(|scheme| scheme.id).collect::<Vec<_>>().join(", ");
-                Err(format!(
-                    "group.period_s: {} changes its key only when a device joins or leaves; remove the \
-                     line, or choose a scheme that can change it at any time: {able}",
-                    scheme.id
-                ))
-            }
+            // Only agreements of a group once and for all are without.
+            Some(_) if !scheme.operations.contains(&Operation::Rekey) => Err(format!(
+                "group.period_s: {} cannot change the key of a living group; remove the line",
+                scheme.id
+            )),
             Some(seconds) => Ok(Some(Duration::from_secs(seconds))),
         }
     }
-}
-
-fn can_rekey(scheme: &Scheme) -> bool {
-    scheme.operations.contains(&Operation::Rekey)
 }

@@ -1,6 +1,7 @@
 //! The file of a member.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use groupkey::MemberId;
 use groupkey::catalogue::Class;
@@ -15,6 +16,7 @@ use super::identity_file::identity;
 use crate::driver::Connection;
 use crate::group_form::GroupForm;
 use crate::keyring::bytes_from_hex;
+use crate::member::Freshness;
 use crate::{member, peer};
 
 /// The configuration of `groupkey member`.
@@ -73,6 +75,9 @@ struct MemberFile {
     service: Option<String>,
     /// Whether to keep the membership. The default.
     resume: Option<bool>,
+    /// 0 for never.
+    proof_s: Option<u64>,
+    max_key_age_s: Option<u64>,
     /// What operators have signed.
     #[serde(default)]
     words: Vec<String>,
@@ -114,6 +119,25 @@ impl Confidential for MemberFile {
 }
 
 impl MemberFile {
+    fn freshness(&self) -> Result<Freshness, String> {
+        let proof = match self.proof_s {
+            Some(0) => None,
+            Some(seconds) => Some(Duration::from_secs(seconds)),
+            None => Freshness::default().proof,
+        };
+        let max_key_age = self.max_key_age_s.map(Duration::from_secs);
+        if let Some(age) = max_key_age
+            && proof.is_none_or(|proof| age < 2 * proof)
+        {
+            return Err(
+                "max_key_age_s is less than twice proof_s: a member would fall silent before a \
+                        second question"
+                    .to_owned(),
+            );
+        }
+        Ok(Freshness { proof, max_key_age })
+    }
+
     fn understand(self, folder: &Path) -> Result<MemberConfig, String> {
         if !crate::topics::is_name(&self.name) {
             return Err(format!("name {:?}: {}", self.name, member::MemberSettingsError::Name));
@@ -124,6 +148,7 @@ impl MemberFile {
         let identity = identity(&identity_file).map_err(|error| error.0)?;
         let shared = self.secret.as_deref().map(|text| secret("secret", text)).transpose()?;
         let service = self.service.as_deref().map(|text| public("service", text)).transpose()?;
+        let freshness = self.freshness()?;
         let MessagesFile { signed, nonces } = self.messages;
         let named = |name: String| choose(Nonces::ALL, Nonces::name, "messages.nonces", &name);
         let nonces = nonces.map(named).transpose()?.unwrap_or_default();
@@ -148,8 +173,13 @@ impl MemberFile {
                 service,
                 allowed: self.group.allowed(),
                 messages,
+                freshness,
             })
         } else {
+            if self.proof_s.is_some() || self.max_key_age_s.is_some() {
+                return Err("proof_s and max_key_age_s are for groups with a service: remove them"
+                    .to_owned());
+            }
             if self.resume.is_some() {
                 return Err("resume is for groups with a service: remove it".to_owned());
             }
@@ -183,6 +213,7 @@ impl MemberFile {
             if founders.clone().count() < 2 {
                 return Err("give founder = true to at least two [[peer]]s".to_owned());
             }
+            let period = self.group.period(&form)?;
             Participation::Peer(peer::PeerSettings {
                 prefix,
                 me: MemberId(me.number),
@@ -194,6 +225,7 @@ impl MemberFile {
                 operators,
                 words,
                 messages,
+                period,
             })
         };
         let files = ConfigFolder { path: folder, open_files_allowed: self.allow_open_files };

@@ -333,12 +333,6 @@ mod tests {
         assert!(refused("store = 's'\n[broker]\nqos = 3").contains("0, 1 or 2"));
         assert!(refused("store = 's'\n[broker]\nmqtt = '4'").contains("broker.mqtt is \"4\""));
         assert!(refused("store = 's'\n[group]\nrekey_expiry_s = 0").contains("a second or more"));
-        let idle = refused("store = 's'\n[group]\nperiod_s = 3600");
-        assert!(
-            idle.contains("lkh-group changes its key only") && idle.contains("igkmp"),
-            "{idle}"
-        );
-        assert!(!idle.contains("tgdh"), "it has no service: {idle}");
         let spinning = "store = 's'\n[group]\nscheme = 'igkmp'\nperiod_s = 0";
         assert!(refused(spinning).contains("a second or more"));
         assert!(refused("store = 's'\n[broker]\npassword = 'x'").contains("broker.user"));
@@ -381,8 +375,8 @@ mod tests {
     }
 
     #[test]
-    fn a_scheme_that_can_changes_its_key_after_a_period() {
-        let text = "store = 's'\n[group]\nscheme = 'igkmp'\nperiod_s = 3600\n";
+    fn the_default_scheme_changes_its_key_after_a_period() {
+        let text = "store = 's'\n[group]\nperiod_s = 3600\n";
         let file: ServeFile = toml::from_str(text).unwrap();
         let config = file.understand(Path::new("/nowhere")).unwrap();
         assert_eq!(config.policy.period, Some(Duration::from_secs(3_600)));

@@ -40,8 +40,6 @@ pub struct GroupView {
     /// What it runs.
     #[serde(flatten)]
     pub form: NamedForm,
-    /// Whether the scheme can change the key without a join or leave.
-    pub can_rekey: bool,
     /// The service's public key, in hexadecimal.
     pub service_key: String,
     /// The current epoch; `None` before the group is created.
@@ -234,12 +232,6 @@ impl GroupView {
             group: policy.form.group.0.to_string(),
             prefix: policy.prefix.clone(),
             form: NamedForm::of(&policy.form),
-            can_rekey: policy
-                .form
-                .configuration
-                .scheme()
-                .operations
-                .contains(&groupkey::Operation::Rekey),
             service_key: hex(&service.public()),
             epoch: epoch(service),
             members: service.member_count(),

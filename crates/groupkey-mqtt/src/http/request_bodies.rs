@@ -24,6 +24,17 @@ pub(super) struct EpochCondition {
     epoch: Option<u64>,
 }
 
+/// The optional body of a change of the key.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RekeyRequest {
+    /// The only epoch in which the operation may run.
+    #[serde(deserialize_with = "whole")]
+    epoch: Option<u64>,
+    /// Whether members refuse the key before at once.
+    pub(super) hard: bool,
+}
+
 /// The body of a change of scheme. What is missing stays as it is, but for the parameters: these have
 /// their defaults.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -80,6 +91,12 @@ impl EpochCondition {
             None => "the group is not created yet".to_owned(),
         };
         Err(Problem::new(StatusCode::CONFLICT, detail))
+    }
+}
+
+impl RekeyRequest {
+    pub(super) const fn condition(self) -> EpochCondition {
+        EpochCondition { epoch: self.epoch }
     }
 }
 

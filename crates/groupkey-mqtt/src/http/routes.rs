@@ -19,7 +19,7 @@ use super::answer_bodies::{
 };
 use super::host::{self, AllowedHosts};
 use super::problem::Problem;
-use super::request_bodies::{EpochCondition, OptionalBody, SchemeChangeRequest};
+use super::request_bodies::{EpochCondition, OptionalBody, RekeyRequest, SchemeChangeRequest};
 use super::token::{self, Token};
 use super::{Access, HttpLimits, metrics, page};
 use crate::Service;
@@ -256,10 +256,15 @@ async fn readmit(
 async fn rekey(
     State(state): State<RouteState>,
     path: PathOf<String>,
-    OptionalBody(condition): OptionalBody<EpochCondition>,
+    OptionalBody(request): OptionalBody<RekeyRequest>,
 ) -> Result<Json<OperationResultView>, Problem> {
     let Path(group) = path?;
-    state.operate(group, condition, |service, now, rng| service.rekey(now, rng).map(drop)).await
+    state
+        .operate(group, request.condition(), move |service, now, rng| {
+            let rekey = if request.hard { Service::rekey_hard } else { Service::rekey };
+            rekey(service, now, rng).map(drop)
+        })
+        .await
 }
 
 async fn scheme(

@@ -23,6 +23,8 @@ pub(super) struct CatchingUp {
     announced: BTreeMap<(u64, u64), u64>,
     /// How often members of these groups resumed, as far as the service said.
     resumptions: BTreeMap<(u64, u64), u32>,
+    /// The first epochs of these groups whose keys count.
+    valid_from: BTreeMap<(u64, u64), Epoch>,
     behind: Option<Behind>,
     /// When we ask the service for its epoch, because no notice came since we connected.
     notice_due: Option<u64>,
@@ -45,7 +47,10 @@ struct Behind {
 /// so. It may be missing, or a recording, and of two foundings the later one may have the earlier
 /// time, because the clock was behind. An offer answers one request.
 struct EpochQuestion {
-    asked: Vec<WaitingRequest>,
+    /// Whether the time had come. Else something suggested it, and attackers can do that.
+    is_planned: bool,
+    /// The requests, and when each left.
+    asked: Vec<(WaitingRequest, u64)>,
     attempt: [u8; 8],
     due: u64,
 }
@@ -55,6 +60,7 @@ impl CatchingUp {
         Self {
             announced: BTreeMap::new(),
             resumptions: BTreeMap::new(),
+            valid_from: BTreeMap::new(),
             behind: None,
             notice_due: None,
             unread_due: None,
@@ -81,6 +87,19 @@ impl CatchingUp {
     /// Returns how often members of a group resumed, as far as the service said.
     pub(super) fn resumptions(&self, group: (u64, u64)) -> u32 {
         self.resumptions.get(&group).copied().unwrap_or_default()
+    }
+
+    /// Notes the first epoch of a group whose key counts, which the service announced.
+    pub(super) fn note_validity(&mut self, group: (u64, u64), epoch: Epoch) {
+        if epoch > Epoch(0) {
+            let noted = self.valid_from.entry(group).or_default();
+            *noted = epoch.max(*noted);
+        }
+    }
+
+    /// Returns the first epoch of a group whose key counts.
+    pub(super) fn valid_from(&self, group: (u64, u64)) -> Epoch {
+        self.valid_from.get(&group).copied().unwrap_or_default()
     }
 
     /// Notes that we ask for what we missed now.
@@ -166,8 +185,16 @@ impl CatchingUp {
         let mut attempt = [0; 8];
         rng.fill_bytes(&mut attempt);
         let due = now.max(self.doubts_from);
-        self.doubt = Some(EpochQuestion { asked: Vec::new(), attempt, due });
+        self.doubt = Some(EpochQuestion { is_planned: false, asked: Vec::new(), attempt, due });
         due == now
+    }
+
+    /// Asks the service now, because the time has come.
+    pub(super) fn ask_anyway(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        let (mut attempt, due) = ([0; 8], now);
+        rng.fill_bytes(&mut attempt);
+        let planned = EpochQuestion { is_planned: true, asked: Vec::new(), attempt, due };
+        self.doubt.get_or_insert(planned).due = due;
     }
 
     /// Returns whether the service is to be asked again.
@@ -189,25 +216,27 @@ impl CatchingUp {
     /// Notes that the service was asked.
     pub(super) fn asked(&mut self, question: WaitingRequest, now: u64, rng: &mut ChaCha20Rng) {
         if let Some(doubt) = &mut self.doubt {
-            doubt.asked.push(question);
+            doubt.asked.push((question, now));
             doubt.due = now.saturating_add(pause_after(doubt.asked.len() as u32, rng));
         }
     }
 
-    /// Reads the answer to a question, if it is one.
+    /// Reads the answer to a question, if it is one. Returns when that was asked, too.
     pub(super) fn answer(
         &self,
         bytes: &[u8],
         service: Option<&[u8; 32]>,
         shared: Option<&Secret>,
-    ) -> Option<Offered> {
-        let asked = self.doubt.as_ref()?.asked.iter();
-        asked.filter_map(|asked| asked.offered(bytes, service, shared)).next()
+    ) -> Option<(Offered, u64)> {
+        let mut asked = self.doubt.as_ref()?.asked.iter();
+        asked.find_map(|(asked, at)| Some((asked.offered(bytes, service, shared)?, *at)))
     }
 
     /// Ends a doubt, and puts the next one off.
     pub(super) fn end_doubt(&mut self, now: u64) {
-        self.doubt = None;
+        if self.doubt.take().is_some_and(|doubt| doubt.is_planned) {
+            return;
+        }
         self.doubts_from = now.saturating_add(self.doubts_wait);
         self.doubts_wait = self.doubts_wait.saturating_mul(2).min(LAST_DOUBT);
     }

@@ -215,6 +215,8 @@ impl Member {
         resuming.grant();
         participant.resume(count);
         self.catching_up.announce((participant.group(), self.founded), offered.epoch);
+        // It answers one of our last requests.
+        self.proof.heard(offered.epoch, now);
         self.catching_up.asks(now);
         let asked = participant.command(&mut self.queue, &OwnedCommand::CatchUp, now, rng);
         if asked.is_err() {
@@ -229,6 +231,7 @@ impl Member {
         let MemberState::Inside(participant) = &mut self.state else { return };
         let group = (participant.group(), self.founded);
         participant.note_resumptions(self.catching_up.resumptions(group));
+        participant.refuse_before(self.catching_up.valid_from(group));
         if participant.group_key().is_some()
             && let Some(mut resuming) = self.resuming.take()
         {

@@ -10,6 +10,7 @@ use crate::event::Hint;
 use crate::group_form::{Allowed, EncodedForm, FormError, GroupForm};
 use crate::join::JoinCredentials;
 use crate::keyring::Secret;
+use crate::member::Freshness;
 use crate::topics::{BadPrefix, Topics, is_name};
 
 /// The settings with which a device joins.
@@ -30,6 +31,8 @@ pub struct MemberSettings {
     pub allowed: Allowed,
     /// Settings of messages to the group.
     pub messages: messages::MessageSettings,
+    /// How the device makes sure that its key is the group's latest.
+    pub freshness: Freshness,
 }
 
 /// The reason why no device can join with the settings.

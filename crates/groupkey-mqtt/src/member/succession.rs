@@ -515,6 +515,7 @@ mod tests {
             service: Some(service.public()),
             allowed: Default::default(),
             messages: Default::default(),
+            freshness: Default::default(),
         })
         .unwrap();
         let mut rng = ChaCha20Rng::seed_from_u64(1);

@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use core::time::Duration;
 
 use groupkey::catalogue::Class;
 use groupkey::event_order::{Evict, Join, Rules};
@@ -41,6 +42,9 @@ pub struct PeerSettings {
     pub words: Vec<Vec<u8>>,
     /// Settings of messages to the group.
     pub messages: messages::MessageSettings,
+    /// After which time without a join or leave the key changes, the same for all peers. It needs
+    /// [`Operation::Rekey`](groupkey::Operation::Rekey).
+    pub period: Option<Duration>,
 }
 
 /// The reason why no peer can take part with the settings.

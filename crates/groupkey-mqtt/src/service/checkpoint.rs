@@ -51,6 +51,9 @@ pub(super) struct Checkpoint {
     /// How often members resumed.
     #[n(12)]
     pub(super) resumptions: u32,
+    /// The first epoch whose key counts.
+    #[n(13)]
+    pub(super) valid_from: u64,
 }
 
 /// A party's number and saved state.

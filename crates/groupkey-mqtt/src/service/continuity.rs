@@ -308,7 +308,7 @@ mod tests {
         hash: u8,
     ) -> Conclusion {
         let secret = Secret::from_bytes([1; 32]);
-        let reached = ReachedEpoch { group: 1, founded, epoch, resumptions: 0 };
+        let reached = ReachedEpoch { group: 1, founded, epoch, resumptions: 0, valid_from: 0 };
         let notice = Notice::write("p", reached, 3, (7, [hash; 32]), &secret);
         let notice = Notice::verified(&notice, "p", &secret.public()).unwrap();
         continuity.compare(&place, &notice, (100, Epoch(5)), |state| Some(state.hash == [1; 32]))

@@ -33,6 +33,8 @@ pub(super) struct LiveGroup {
     founded: u64,
     /// Which founding of the group it is.
     instance: ByteArray<16>,
+    /// The first epoch whose key counts.
+    valid_from: Epoch,
     mac: Option<Secret>,
     /// The subgroup controllers' identities, by the subgroup's number.
     subgroups: Vec<Secret>,
@@ -67,8 +69,8 @@ impl LiveGroup {
         for (subgroup, party) in seats {
             parties.seat(subgroup.into(), party);
         }
-        let (founded, instance) = (secrets.founded, secrets.instance);
-        Self { identity, founded, instance, mac, subgroups, controllers, parties }
+        let (founded, instance, valid_from) = (secrets.founded, secrets.instance, Epoch(0));
+        Self { identity, founded, instance, valid_from, mac, subgroups, controllers, parties }
     }
 
     /// Becomes a later founding. No device may have been admitted yet.
@@ -101,6 +103,16 @@ impl LiveGroup {
     /// Returns the epoch: 0 before there is a key.
     pub(super) fn epoch(&self) -> Epoch {
         self.key().map_or(Epoch(0), |(epoch, _)| epoch)
+    }
+
+    /// Returns the first epoch whose key counts.
+    pub(super) const fn valid_from(&self) -> Epoch {
+        self.valid_from
+    }
+
+    /// Lets the keys before this epoch count no longer.
+    pub(super) const fn refuse_before(&mut self, epoch: Epoch) {
+        self.valid_from = epoch;
     }
 
     /// Returns a member's place in this founding.
@@ -179,7 +191,8 @@ impl LiveGroup {
         state: &LogState,
     ) -> Vec<u8> {
         let (group, epoch) = (self.form().group.0, self.epoch().0);
-        let reached = ReachedEpoch { group, founded: self.founded, epoch, resumptions };
+        let (founded, valid_from) = (self.founded, self.valid_from.0);
+        let reached = ReachedEpoch { group, founded, epoch, resumptions, valid_from };
         let state = (state.entries, state.hash);
         Notice::write(prefix, reached, members as u64, state, &self.identity)
     }

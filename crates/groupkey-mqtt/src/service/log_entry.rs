@@ -63,6 +63,9 @@ pub(super) enum LogEntry {
     /// Members resumed: their welcome opened again, and the key did not change.
     #[n(12)]
     Resumed,
+    /// The keys before the present epoch count no longer.
+    #[n(13)]
+    Hardened,
 }
 
 /// What wrote a log.
@@ -84,7 +87,7 @@ impl Versions {
 }
 
 /// The version of the entries' form. The log of earlier programs had none.
-pub(super) const FORMAT: u32 = 5;
+pub(super) const FORMAT: u32 = 6;
 
 #[derive(Clone, Encode, Decode)]
 pub(super) struct Secrets {

@@ -5,7 +5,7 @@ use alloc::vec;
 
 use groupkey::catalogue;
 use groupkey::error::Misuse;
-use groupkey::{Error, PartyId, Recipient};
+use groupkey::{Epoch, Error, PartyId, Recipient};
 use minicbor::bytes::ByteArray;
 use rand_chacha::ChaCha20Rng;
 use zeroize::Zeroize;
@@ -25,12 +25,13 @@ use super::publisher::Publisher;
 use super::resuming::Resumptions;
 use super::roster::DeviceRoster;
 use super::succession::Succession;
-use super::timing::{Announcing, Rekeying};
+use super::timing::Announcing;
 use crate::codec::encoded;
 use crate::counters::Counters;
 use crate::group_form::GroupForm;
 use crate::keyring::Secret;
 use crate::policy::Policy;
+use crate::rekeying::Rekeying;
 use crate::runtime::{Fatal, MILLISECOND};
 use crate::store::{Store, StoreError, StoredLog, Transaction};
 use crate::topics::Topics;
@@ -169,6 +170,7 @@ impl Service {
             fingerprint: self.group.fingerprint(&self.roster).into(),
             configured: self.succession.configured(self.group.form()).cloned(),
             resumptions: self.resumptions.count(),
+            valid_from: self.group.valid_from().0,
         })))
     }
 
@@ -185,6 +187,7 @@ impl Service {
         self.rekeying.restore(checkpoint.rekeyed_at);
         self.continuity.restore(checkpoint.founding);
         self.resumptions.restore(checkpoint.resumptions);
+        self.group.refuse_before(Epoch(checkpoint.valid_from));
         self.log.restore(checkpoint.entries, &checkpoint.recent);
         require(checkpoint.fingerprint == ByteArray::from(self.group.fingerprint(&self.roster)))
     }
@@ -196,6 +199,7 @@ impl Service {
         match entry {
             LogEntry::Opened(_) | LogEntry::Stopped => {}
             LogEntry::Resumed => self.resumptions.note(),
+            LogEntry::Hardened => self.group.refuse_before(epoch),
             LogEntry::Checkpoint(_) | LogEntry::Founded(..) | LogEntry::Succeeded(..) => {
                 return Err(Misuse::MalformedState.into());
             }
@@ -237,7 +241,8 @@ const fn time_of(entry: &LogEntry) -> Option<u64> {
     match entry {
         LogEntry::Command(_, draw, _) | LogEntry::Received(_, _, draw) => Some(draw.now),
         LogEntry::Admitted(_) | LogEntry::Barred(..) | LogEntry::Founded(..) => None,
-        LogEntry::Opened(_)
+        LogEntry::Hardened
+        | LogEntry::Opened(_)
         | LogEntry::Postdated(..)
         | LogEntry::Restamped(..)
         | LogEntry::Resumed

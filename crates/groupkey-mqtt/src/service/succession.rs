@@ -56,8 +56,6 @@ pub enum ChangeError {
     NoGroup,
     /// The scheme has no operation to add a member, or none to remove one.
     NoComingAndGoing(&'static str),
-    /// The policy has a period, and the scheme cannot change the key without a join or leave.
-    NoPeriod(&'static str),
     /// The scheme refuses to create the group with these members.
     Refused(Error),
     /// The group has this form already.
@@ -142,10 +140,6 @@ impl Succession {
         }
         if !has(form, Operation::Add) || !has(form, Operation::Remove) {
             return Err(ChangeError::NoComingAndGoing(scheme.id));
-        }
-        let rekeys = policy.period.is_some() && has(present, Operation::Rekey);
-        if rekeys && !has(form, Operation::Rekey) {
-            return Err(ChangeError::NoPeriod(scheme.id));
         }
         check_members(form, members)
     }
@@ -325,11 +319,6 @@ impl fmt::Display for ChangeError {
             Self::NoComingAndGoing(scheme) => {
                 write!(f, "{scheme} cannot add or remove members while the group lives")
             }
-            Self::NoPeriod(scheme) => write!(
-                f,
-                "the key changes periodically (period_s), and {scheme} cannot do that without a join or \
-                 leave"
-            ),
             Self::Refused(error) => write!(f, "the scheme refuses these members: {error}"),
             Self::Same => write!(f, "the group has this scheme and these parameters already"),
             Self::UnderWay => write!(f, "another change is under way: cancel it first"),

@@ -1,12 +1,15 @@
 //! Members that missed a change of the key, and cannot know it from a notice.
 
-use groupkey::error::Misbehaviour;
+use std::time::Duration;
+
+use groupkey::error::{Misbehaviour, Misuse};
 use groupkey::{Epoch, Error};
 use groupkey_mqtt::event::MemberEvent;
+use groupkey_mqtt::member::{Freshness, MemberSettings};
 use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::{Input, Runtime};
 
-use crate::virtual_group::{VirtualGroup, name};
+use crate::virtual_group::{VirtualGroup, key, name};
 
 const SCHEMES: [&str; 3] = ["lkh-group", "skdc", "igkmp"];
 
@@ -117,6 +120,49 @@ fn forged_messages_of_later_epochs_silence_nobody_and_cost_little() {
             .count(),
         0
     );
+}
+
+/// The connection holds, nobody says anything, and the broker dropped the messages of an eviction.
+#[test]
+fn a_member_asks_when_nothing_has_proved_its_epoch_for_long() {
+    let mut room = one_behind("lkh-group");
+    room.reconnect(&name(1));
+    room.run_for(3_000);
+    assert_eq!(room.members[&name(1)].member.group_key().unwrap().0, Epoch(1), "nothing tells it");
+    room.run_for(700);
+    room.assert_group(&[0, 1, 2]);
+    assert!(room.members[&name(1)].events.contains(&MemberEvent::Behind(Epoch(2))));
+}
+
+/// Only the service's answer to a question of its own is proof: neither notices nor rekeys are, for
+/// they may be late. Then the member goes on.
+#[test]
+fn a_member_without_proof_sends_nothing() {
+    let mut room = VirtualGroup::new("lkh-group", &[], 2);
+    let of = |seconds| Some(Duration::from_secs(seconds));
+    let freshness = Freshness { proof: of(60), max_key_age: of(600) };
+    for number in 0..3 {
+        let settings = MemberSettings { freshness, ..room.settings(number) };
+        room.arrive_with(MemberSettings { shared: Some(key(number)), ..settings });
+    }
+    room.settle();
+    room.run_for(500);
+    say(&mut room, 1, b"with proof").unwrap();
+    room.keep_back = |sent| sent.topic.ends_with("/join");
+    room.run_for(500);
+    say(&mut room, 1, b"with proof that is old").unwrap();
+    room.service.rekey(room.now, &mut room.rng).unwrap();
+    room.run_for(200);
+    room.assert_group(&[0, 1, 2]);
+    let refused = say(&mut room, 1, b"without proof");
+    assert_eq!(refused, Err(Misuse::UnprovenEpoch.into()));
+    let has = |room: &VirtualGroup, event| room.members[&name(1)].events.contains(&event);
+    assert!(has(&room, MemberEvent::Unproven) && !has(&room, MemberEvent::Proven));
+    room.kept_back.clear();
+    room.let_go();
+    room.run_for(300);
+    assert!(has(&room, MemberEvent::Proven));
+    say(&mut room, 1, b"with proof again").unwrap();
 }
 
 /// Three members, and one that was evicted while 1 was away. No notice is left.

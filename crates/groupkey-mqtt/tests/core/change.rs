@@ -1,7 +1,5 @@
 //! A group changes its scheme while it lives.
 
-use std::time::Duration;
-
 use groupkey::protection::Guard;
 use groupkey::{GroupId, Operation, catalogue};
 use groupkey_mqtt::event::MemberEvent;
@@ -526,20 +524,6 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     assert_eq!((life(&room), room.service.stored().0), (before, stored.0));
     let mut empty = VirtualGroup::new("lkh-group", &[], 3);
     assert_eq!(refusal(&mut empty, form("skdc", &[])), ChangeError::NoGroup);
-    // With a period, the scheme must be able to change the key by itself.
-    let mut periodic = VirtualGroup::new("gkmp", &[], 3);
-    periodic.policy.period = Some(Duration::from_secs(3_600));
-    let mut periodic = VirtualGroup::of(periodic.policy);
-    (0..3).for_each(|number| periodic.arrive(number));
-    periodic.settle();
-    let without = catalogue::SCHEMES.iter().find(|scheme| {
-        scheme.has_controller()
-            && GroupForm::of(scheme).check(Default::default()).is_ok()
-            && scheme.operations.contains(&Operation::Add)
-            && !scheme.operations.contains(&Operation::Rekey)
-    });
-    let without = without.unwrap().id;
-    assert_eq!(refusal(&mut periodic, form(without, &[])), ChangeError::NoPeriod(without));
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod hostile;
 mod kills;
 mod lives;
 mod peers;
+mod rekeying;
 mod resuming;
 mod store;
 mod virtual_group;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use groupkey::catalogue::{Class, Profile};
 use groupkey::error::Misuse;
@@ -665,6 +666,35 @@ fn a_peer_counts_each_message_that_it_refuses() {
     }
 }
 
+/// Their clocks are not the same. The key changes once a period, and later after another change.
+#[test]
+fn peers_change_their_key_after_a_period() {
+    for scheme in SCHEMES {
+        let mut circle = Circle::new(scheme, |_, _| false);
+        circle.peers.clear();
+        for number in 1..=3 {
+            let period = Some(Duration::from_secs(100));
+            let mut peer = Peer::new(PeerSettings { period, ..settings(scheme, number) }).unwrap();
+            peer.handle(Input::Connected, circle.now, &mut circle.rng).unwrap();
+            circle.peers.insert(number, (peer, BTreeSet::new()));
+            circle.now += SECOND;
+        }
+        circle.run_until(60 * SECOND);
+        let epoch = |circle: &Circle| circle.peers[&1].0.group_key().unwrap().0;
+        let first = epoch(&circle);
+        circle.run_until(150 * SECOND);
+        assert_eq!(epoch(&circle), first.next(), "{scheme}");
+        circle.run_until(250 * SECOND);
+        assert_eq!(epoch(&circle), first.next().next(), "{scheme}");
+        let keys: BTreeSet<_> = circle
+            .peers
+            .values()
+            .map(|(peer, _)| peer.group_key().map(|(epoch, key)| (epoch, *key.as_bytes())))
+            .collect();
+        assert_eq!(keys.len(), 1, "{scheme}");
+    }
+}
+
 #[test]
 fn rules_that_need_operators_are_refused_without_one() {
     let (evict, join) = (Evict::Operators, Join::Ticket);
@@ -977,6 +1007,7 @@ fn settings(scheme: &str, number: u32) -> PeerSettings {
         operators: vec![identity(OPERATOR).public()],
         words: Vec::new(),
         messages: Default::default(),
+        period: None,
     }
 }
 

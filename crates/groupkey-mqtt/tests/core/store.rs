@@ -607,6 +607,7 @@ fn ask_to_join(service: &mut Service, number: u32, now: u64) {
         service: Some(service.public()),
         allowed: service.policy().allowed,
         messages: Default::default(),
+        freshness: Default::default(),
     };
     let mut device = Member::new(settings).unwrap();
     let mut rng = ChaCha20Rng::seed_from_u64(now + u64::from(number));

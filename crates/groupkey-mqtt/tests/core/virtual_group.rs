@@ -132,6 +132,7 @@ impl VirtualGroup {
             service: Some(self.service.public()),
             allowed: self.policy.allowed,
             messages: Default::default(),
+            freshness: Default::default(),
         }
     }
 

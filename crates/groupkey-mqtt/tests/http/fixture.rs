@@ -70,6 +70,7 @@ impl HttpFixture {
             service: Some(self.service_key),
             allowed: self.policy.allowed,
             messages: Default::default(),
+            freshness: Default::default(),
         }
     }
 

@@ -93,8 +93,7 @@ async fn what_cannot_be_done_is_refused_with_a_reason() {
         ("/api/v1/groups/1/members/stranger/readmit", 404),
         ("/api/v1/groups/2/members/device-0/evict", 404),
         ("/api/v1/groups/01/rekey", 404),
-        // This scheme cannot rekey, and a group of two cannot lose a member.
-        ("/api/v1/groups/1/rekey", 409),
+        // A group of two cannot lose a member.
         ("/api/v1/groups/1/members/device-0/evict", 409),
     ] {
         house.post(path, "").await.assert_problem(status);
@@ -118,6 +117,9 @@ async fn operations_tell_their_time_and_what_they_sent() {
     let rekeyed = house.post("/api/v1/groups/1/rekey", r#"{"epoch":3}"#).await;
     assert_eq!((rekeyed.status, &rekeyed.json()["epoch"]), (200, &4.into()));
     house.post("/api/v1/groups/1/rekey", r#"{"epoch":3}"#).await.assert_problem(409);
+    house.post("/api/v1/groups/1/rekey", r#"{"hard":1}"#).await.assert_problem(400);
+    let hard = house.post("/api/v1/groups/1/rekey", r#"{"epoch":4,"hard":true}"#).await;
+    assert_eq!((hard.status, &hard.json()["epoch"]), (200, &5.into()));
     let all_taken = |answer: &Value| {
         let operations = answer["operations"].as_array().unwrap();
         operations.iter().all(|done| done["acknowledged_after_ms"].is_number())
@@ -125,7 +127,7 @@ async fn operations_tell_their_time_and_what_they_sent() {
     let answer = house.wait_until("/api/v1/groups/1/operations", all_taken).await;
     let operations = answer["operations"].as_array().unwrap();
     let names: Vec<_> = operations.iter().map(|done| done["operation"].as_str().unwrap()).collect();
-    assert_eq!(names, ["rekey", "evict", "join", "create"]);
+    assert_eq!(names, ["rekey", "rekey", "evict", "join", "create"]);
     for done in operations {
         assert!(done["messages"].as_u64() >= Some(1), "{done}");
         assert!(done["payload_bytes"].as_u64() > done["messages"].as_u64(), "{done}");

@@ -34,6 +34,7 @@ async fn without_a_certificate_of_the_authority_nobody_gets_in() {
                 service: None,
                 allowed: Default::default(),
                 messages: Default::default(),
+                freshness: Default::default(),
             };
             let running = run(Member::new(settings).unwrap(), connection);
             let mut status = running.handle.status();

@@ -72,6 +72,7 @@ impl Group {
             service: Some(self.service_key),
             allowed: Default::default(),
             messages: Default::default(),
+            freshness: Default::default(),
         })
         .unwrap();
         let connection = access.connection(&self.prefix, &name(number), self.qos);
@@ -346,6 +347,7 @@ async fn peers_need_no_service() {
                 operators: Vec::new(),
                 words: Vec::new(),
                 messages: Default::default(),
+                period: None,
             };
             let connection = access.connection(&prefix, &name(number), Quality::AtLeastOnce);
             run(Peer::new(settings).unwrap(), connection)
@@ -401,6 +403,7 @@ async fn a_peer_whose_process_ends_is_taken_out() {
                 operators: Vec::new(),
                 words: Vec::new(),
                 messages: Default::default(),
+                period: None,
             };
             let will = settings.will();
             let connection = access.connection(&prefix, &name(number), Quality::AtLeastOnce);

@@ -71,6 +71,7 @@ fn begin(group: &mut Group, number: u32, folder: &Path) {
         service: Some(group.service_key),
         allowed: Default::default(),
         messages: Default::default(),
+        freshness: Default::default(),
     };
     let memory = MembershipFile::at(folder.join(name(number)));
     let member = Member::new(settings).unwrap().remembering(Box::new(memory));

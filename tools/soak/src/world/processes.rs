@@ -411,6 +411,7 @@ impl World {
                 operators: vec![identity(u32::MAX).public()],
                 words: Vec::new(),
                 messages: Default::default(),
+                period: None,
             };
             let memory = Box::new(seat.memory.clone());
             let peer = Peer::open(settings, memory);
@@ -425,6 +426,7 @@ impl World {
                 service: self.policy.identity.as_ref().map(Secret::public),
                 allowed: self.policy.allowed,
                 messages: Default::default(),
+                freshness: Default::default(),
             };
             Runs::Member(Box::new(Member::new(settings).expect("the settings are good")))
         };

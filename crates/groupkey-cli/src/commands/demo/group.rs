@@ -112,6 +112,7 @@ impl DemoGroup {
             service: Some(self.service_key),
             allowed: Default::default(),
             messages: groupkey::messages::MessageSettings::default(),
+            freshness: Default::default(),
         };
         let member = Member::new(settings).expect("the name is one, and there is a key");
         let connection = self.network.connection(format!("demo-{}", name(number)));
@@ -247,8 +248,10 @@ impl DemoGroup {
                 | MemberEvent::Evicted
                 | MemberEvent::JoinsAgain
                 | MemberEvent::NotIn(_)
+                | MemberEvent::Proven
                 | MemberEvent::Resumed { .. }
-                | MemberEvent::Unkept(_) => {}
+                | MemberEvent::Unkept(_)
+                | MemberEvent::Unproven => {}
             }
         }
         Ok(event)
