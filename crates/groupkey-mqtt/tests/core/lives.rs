@@ -278,9 +278,8 @@ fn an_evicted_device_that_asks_again_learns_that_it_is_barred() {
     room.settle();
     room.evict(2);
     room.now += 60_000_000_000;
-    let is_told = |room: &VirtualGroup| {
-        room.members[&name(2)].events.iter().any(|event| *event == MemberEvent::Evicted)
-    };
+    let is_told =
+        |room: &VirtualGroup| room.members[&name(2)].events.contains(&MemberEvent::Evicted);
     room.arrive_with(MemberSettings { shared: Some(key(9)), ..room.settings(2) });
     room.settle();
     assert!(!is_told(&room), "it has another key");
