@@ -129,7 +129,7 @@ impl RadioPrices {
     /// Returns the energy that a radio takes for one of many wake-ups at random times, so many a
     /// second on average, and half the width of its interval (J). A radio that is still awake is not
     /// woken, and two tails that overlap are one.
-    pub(crate) fn waking(&self, a_second: f64) -> (f64, f64) {
+    pub fn waking(&self, a_second: f64) -> (f64, f64) {
         let (joule, error_joule) = self.wake.unwrap_or_default();
         let (seconds, watt, error_watt) = self.tail.unwrap_or_default();
         // Of a Poisson process: whether no wake-up lies within the tail before, and how long it is
@@ -142,7 +142,7 @@ impl RadioPrices {
 
 impl OnAir {
     /// Returns the energy of these packets with these bytes in all (J).
-    pub(crate) fn energy(self, packets: f64, bytes: f64) -> f64 {
+    pub fn energy(self, packets: f64, bytes: f64) -> f64 {
         packets * self.per_packet + bytes * self.per_byte
     }
 }

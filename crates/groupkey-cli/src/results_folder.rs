@@ -20,6 +20,9 @@ use crate::whole_file;
 
 /// Name of the results file.
 pub(crate) const RESULTS: &str = "results.jsonl";
+const SUMMARY: &str = "summary.csv";
+const PARQUET: &str = "summary.parquet";
+const REPORT: &str = "report.html";
 
 /// The paths of a campaign's files.
 #[derive(Debug, Serialize)]
@@ -58,6 +61,34 @@ pub(crate) struct EarlierArguments {
     pub(crate) fresh: bool,
 }
 
+/// Where rows go that are written when all of them are there.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct OutArguments {
+    /// Also write into this folder: results.jsonl (a header, then every row), summary.csv and
+    /// summary.parquet (the rows as columns), and report.html (charts; opens from disk).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Replace the results that are in the folder.
+    #[arg(long, requires = "out")]
+    pub(crate) fresh: bool,
+}
+
+impl OutArguments {
+    /// Makes the folder, if there is to be one. Refuses to replace results that nobody gave up.
+    pub(crate) fn folder(&self) -> Result<Option<ResultsFolder>, Failure> {
+        let Some(path) = &self.out else { return Ok(None) };
+        let folder = ResultsFolder::create(path)?;
+        folder.refuse_to_replace(if self.fresh { Earlier::Replace } else { Earlier::Keep })?;
+        Ok(Some(folder))
+    }
+}
+
+/// Returns the name of a run in its header: that of a file, without its path and extension.
+pub(crate) fn run_name(file: &Path) -> String {
+    file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+}
+
 /// A folder that can be written to.
 #[derive(Debug)]
 pub(crate) struct ResultsFolder {
@@ -83,6 +114,9 @@ impl EarlierArguments {
 }
 
 impl ResultsFolder {
+    /// The names of the files that [`finish`](Self::finish) writes.
+    pub(crate) const NAMES: [&str; 4] = [RESULTS, SUMMARY, PARQUET, REPORT];
+
     /// Makes the folder, and checks that files can be written into it.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         let folder = Self { path: path.to_owned() };
@@ -159,9 +193,9 @@ impl ResultsFolder {
         results::write_parquet(&mut parquet, rows).expect("writing to memory");
         Ok(ResultsFiles {
             results: self.write_whole(RESULTS, &whole)?,
-            summary: self.write_whole("summary.csv", &summary)?,
-            parquet: self.write_whole("summary.parquet", &parquet)?,
-            report: self.write_whole("report.html", page.as_bytes())?,
+            summary: self.write_whole(SUMMARY, &summary)?,
+            parquet: self.write_whole(PARQUET, &parquet)?,
+            report: self.write_whole(REPORT, page.as_bytes())?,
         })
     }
 

@@ -1,5 +1,7 @@
 //! A campaign: many plans, run on several threads. The number of threads does not change the rows.
 
+mod energy;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -9,6 +11,7 @@ use groupkey_sim::group::{
     Carrier, GroupError, GroupSettings, OperationResult, SimulatedGroup, SimulatedNetwork,
 };
 
+use self::energy::MemberPrices;
 use crate::interruptible_carrier::InterruptibleCarrier;
 use crate::plan::{BATCH, Plan, PlanAction, PlanError};
 use crate::results::{NetworkRow, RowSetting, RunSample};
@@ -345,6 +348,7 @@ fn settings(plan: &Plan, run: u32) -> Result<GroupSettings, CampaignError> {
 
 fn run_group<C: Carrier>(plan: &Plan, run: u32, mut group: SimulatedGroup<C>) -> RunOutcome {
     let mut samples = Vec::new();
+    let prices = MemberPrices::of(plan);
     for step in &plan.steps {
         let action = step.action;
         let result = perform(plan, action, &mut group);
@@ -355,7 +359,7 @@ fn run_group<C: Carrier>(plan: &Plan, run: u32, mut group: SimulatedGroup<C>) ->
             error,
         })?;
         if step.reported {
-            samples.push(sample(&result));
+            samples.push(sample(&result, prices.mean_joule(&group)));
         }
     }
     Ok(samples)
@@ -380,7 +384,7 @@ pub(crate) fn perform<C: Carrier>(
     }
 }
 
-fn sample(result: &OperationResult) -> RunSample {
+fn sample(result: &OperationResult, member_joule: Option<f64>) -> RunSample {
     RunSample {
         total_ms: result.total_ns as f64 / 1e6,
         transmission_ms: result.transmission_ns as f64 / 1e6,
@@ -390,6 +394,7 @@ fn sample(result: &OperationResult) -> RunSample {
         payload_bytes: result.payload_bytes,
         wire_bytes: result.wire_bytes,
         retransmissions: result.retransmissions,
+        member_joule,
         behind: result.behind,
         catch_ups: result.catch_ups,
     }

@@ -12,6 +12,7 @@ mod message_flow;
 mod named_files;
 mod plan;
 mod policy_trial;
+mod rows;
 mod validate;
 mod variants;
 mod wave_carrier;
@@ -25,6 +26,7 @@ pub use self::memory::make_memories;
 pub use self::named_files::LaboratoryFiles;
 pub use self::plan::{RUNS, SEED, commands, plan};
 pub use self::policy_trial::{CandidatePeriod, PolicyTrial, observations, try_policy};
+pub use self::rows::{CandidateFigure, ChoiceRow, PolicyRow, column_of};
 pub use self::validate::{Regret, RequirementsSource, Trial, ValidateOptions, regret, validate};
 
 #[cfg(test)]

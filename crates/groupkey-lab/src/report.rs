@@ -10,7 +10,10 @@ mod audit;
 mod axis;
 mod benchmark;
 mod choice;
+mod comparison;
 mod content;
+mod figure_file;
+mod lines;
 mod network;
 mod page;
 mod published;
@@ -28,5 +31,6 @@ pub use self::content::{
     Beside, Calibration, Entry, PrintedQuantity, PrintedValue, PublishedValue, Report,
     Reproduction, Source, TimeQuantity,
 };
+pub use self::figure_file::{FigureFile, figures};
 pub use self::sections::render;
 pub use self::studies::{Overview, overview};

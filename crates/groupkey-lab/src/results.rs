@@ -3,7 +3,9 @@
 
 mod columns;
 mod file;
+mod kind;
 mod parquet;
+mod run;
 #[cfg(test)]
 mod schema;
 
@@ -12,10 +14,12 @@ use serde::{Deserialize, Serialize};
 pub use self::columns::ResultColumn;
 pub(crate) use self::columns::fields;
 pub use self::file::{
-    FileHeader, FileRow, Origin, ResultsError, format_of, read_jsonl, write_csv, write_jsonl,
-    write_line,
+    FileHeader, FileRow, Origin, ResultsError, read_jsonl, write_csv, write_jsonl, write_line,
 };
+pub(crate) use self::file::{PRINTED, UNKNOWN};
+pub use self::kind::ResultsKind;
 pub use self::parquet::write_parquet;
+pub use self::run::{RunHeader, RunRow};
 use crate::statistics::Summary;
 
 /// First line of a results file: what was run, on what, and how to run it again.
@@ -48,6 +52,21 @@ impl FileHeader for ResultsHeader {
     type Row = NetworkRow;
     const FORMAT: &'static str = "groupkey-results";
     const VERSION: u32 = 1;
+
+    fn of_printed(rows: &[NetworkRow]) -> Option<Self> {
+        let first = rows.first();
+        Some(Self {
+            format: Self::FORMAT.to_owned(),
+            version: Self::VERSION,
+            study: "network".to_owned(),
+            seed: first.map_or(0, |row| row.setting.seed),
+            runs: first.map_or(0, |row| row.runs),
+            commit: UNKNOWN.to_owned(),
+            machine: UNKNOWN.to_owned(),
+            suite: first.map_or_else(String::new, |row| row.setting.suite.clone()),
+            assumptions: vec![PRINTED.to_owned()],
+        })
+    }
 
     fn origin(&self) -> Origin<'_> {
         Origin { commit: &self.commit, machine: &self.machine, seed: self.seed }
@@ -170,6 +189,10 @@ pub struct NetworkRow {
     pub wire_bytes: f64,
     /// TCP segments sent again, mean per run.
     pub retransmissions: f64,
+    /// Energy of a member (J), mean over members and runs: computation and radio, at the prices of
+    /// its device; modelled. Absent if they are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member_joule: Option<f64>,
     /// Members that stayed behind, mean per run: they lack the key, are connected, and do not know
     /// it or ask no more. The times are those of the others. Absent if there were none.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -202,6 +225,9 @@ pub struct RunSample {
     pub wire_bytes: u64,
     /// TCP segments sent again.
     pub retransmissions: u64,
+    /// Mean energy of a member (J), modelled. Absent if the prices of its device are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member_joule: Option<f64>,
     /// Members that stayed behind: they lack the key, are connected, and do not know it or ask no
     /// more. Absent if there were none.
     #[serde(default, skip_serializing_if = "is_none_of_them")]
@@ -212,7 +238,7 @@ pub struct RunSample {
 }
 
 impl RowSetting {
-    fn columns() -> Vec<ResultColumn<Self>> {
+    pub(crate) fn columns() -> Vec<ResultColumn<Self>> {
         let mut columns = Vec::new();
         columns.extend(fields![text: scheme, profile, parameters, suite, protection]);
         columns.extend(fields![text: provenance, operation, history]);
@@ -267,6 +293,7 @@ impl NetworkRow {
             payload_bytes: mean(|s| s.payload_bytes as f64),
             wire_bytes: mean(|s| s.wire_bytes as f64),
             retransmissions: mean(|s| s.retransmissions as f64),
+            member_joule: mean_joule(&samples),
             behind: mean(|s| s.behind as f64),
             catch_ups: mean(|s| s.catch_ups as f64),
             samples,
@@ -302,6 +329,7 @@ impl FileRow for NetworkRow {
         columns.extend(fields![number: p50_ms, p90_ms, p99_ms]);
         columns.extend(fields![number: transmission_ms, computation_ms, member_mean_ms]);
         columns.extend(fields![number: messages, payload_bytes, wire_bytes, retransmissions]);
+        columns.extend(fields![optional number: member_joule]);
         columns.extend(fields![number: behind, catch_ups]);
         columns
     }
@@ -314,6 +342,7 @@ impl RunSample {
             transmission_ms: to_nanosecond(self.transmission_ms),
             computation_ms: to_nanosecond(self.computation_ms),
             member_mean_ms: to_nanosecond(self.member_mean_ms),
+            member_joule: self.member_joule.map(to_picojoule),
             ..self
         }
     }
@@ -331,6 +360,17 @@ const fn is_none_of_them(count: &u64) -> bool {
 /// Rounds milliseconds (or a mean count) to six decimals.
 fn to_nanosecond(milliseconds: f64) -> f64 {
     (milliseconds * 1e6).round() / 1e6
+}
+
+/// Returns the mean energy of the runs; `None` if that of one of them is not known.
+fn mean_joule(samples: &[RunSample]) -> Option<f64> {
+    let sum = samples.iter().map(|run| run.member_joule).sum::<Option<f64>>()?;
+    (!samples.is_empty()).then(|| to_picojoule(sum / samples.len() as f64))
+}
+
+/// Rounds joules to twelve decimals.
+fn to_picojoule(joule: f64) -> f64 {
+    (joule * 1e12).round() / 1e12
 }
 
 /// Formats parameters as rows of results have them: `degree=2 subgroups=4`.
@@ -385,6 +425,7 @@ pub(crate) mod example {
             messages: 3,
             payload_bytes: 60,
             wire_bytes: 100,
+            member_joule: Some(2e-6),
             retransmissions: 0,
             behind: 0,
             catch_ups: 0,

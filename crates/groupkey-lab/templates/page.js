@@ -238,7 +238,7 @@ function element(name, text = "") {
   return made;
 }
 
-// Saves charts as SVG and PNG, and their rows as CSV. The page is all it needs.
+// Saves charts as SVG and PNG, and their rows as CSV. As PDF the browser prints one figure. The page is all it needs.
 
 function saving() {
   for (const box of document.querySelectorAll("[data-save]")) {
@@ -255,10 +255,33 @@ function saving() {
     const name = box.dataset.save;
     offer("SVG", () => pictures(box).forEach((svg, i, all) => save(svg.text, "image/svg+xml", named(name, i, all, "svg"))));
     offer("PNG", () => pictures(box).forEach((svg, i, all) => rastered(svg, named(name, i, all, "png"))));
+    if (box.matches(".figure")) offer("PDF", () => printed(box));
     offer("CSV", () => save(rowsOf(box), "text/csv", `${name}.csv`));
     box.append(line);
   }
   root.dataset.saves = document.querySelectorAll(".saves").length;
+}
+
+// The browser prints a figure alone, on a sheet of its size; its dialog saves that as PDF.
+function printed(box) {
+  const sheet = element("div"), style = element("style"), title = document.title;
+  sheet.className = "sheet";
+  const copy = box.cloneNode(true);
+  for (const other of copy.querySelectorAll(".saves, .reading, figcaption, h3")) other.remove();
+  copy.removeAttribute("id");
+  sheet.append(copy);
+  document.body.append(sheet, style);
+  document.title = box.dataset.save;
+  root.classList.add("printing");
+  const { width, height } = sheet.getBoundingClientRect();
+  style.textContent = `@page { size: ${Math.ceil(width)}px ${Math.ceil(height) + 1}px; margin: 0; }`;
+  addEventListener("afterprint", () => {
+    root.classList.remove("printing");
+    document.title = title;
+    sheet.remove();
+    style.remove();
+  }, { once: true });
+  print();
 }
 
 function named(name, index, all, extension) {

@@ -39,7 +39,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 use crate::config::{NetworkConfig, Processing};
-use crate::link::LinkProfile;
+use crate::link::{LinkProfile, PacketLoad};
 use crate::name::{ClientId, MessageId};
 use crate::network::NetworkEvent;
 use crate::outage::Outages;
@@ -98,6 +98,19 @@ pub const fn seed_of_operation(seed: u64, operation: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ (mixed >> 31)
+}
+
+/// What an operation took of a party.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartyLoad {
+    /// The party.
+    pub party: PartyId,
+    /// Its computation, in ns.
+    pub computation_ns: u64,
+    /// Packets that it sent, lost or not.
+    pub sent: PacketLoad,
+    /// Packets that reached it.
+    pub received: PacketLoad,
 }
 
 /// The reason why a group cannot continue.
@@ -283,6 +296,22 @@ impl<C: Carrier> SimulatedGroup<C> {
         taking_part.map(|seat| (seat.id, seat.party.footprint()))
     }
 
+    /// Returns what the last operation took of each party that takes part, if the carrier counts
+    /// packets by clients.
+    pub fn loads(&self) -> impl Iterator<Item = PartyLoad> {
+        let taking_part = self.seats.iter().filter(|seat| seat.current);
+        taking_part.filter_map(|seat| {
+            let [sent, received] = self.carrier.packets(seat.client)?;
+            let [sent_before, received_before] = seat.packets_before;
+            Some(PartyLoad {
+                party: seat.id,
+                computation_ns: seat.computation_ns,
+                sent: sent - sent_before,
+                received: received - received_before,
+            })
+        })
+    }
+
     /// Returns the carrier.
     pub const fn carrier(&self) -> &C {
         &self.carrier
@@ -315,6 +344,8 @@ impl<C: Carrier> SimulatedGroup<C> {
             drawn: 0,
             busy_until: Time::ZERO,
             computed: 0,
+            computation_ns: 0,
+            packets_before: [PacketLoad::default(); 2],
         });
     }
 
@@ -367,6 +398,10 @@ impl<C: Carrier> SimulatedGroup<C> {
             Rest::Settled => carrier.settle(done, seed_of_operation(settings.seed, epoch.0)),
         };
         rested.map_err(GroupError::Broken)?;
+        for seat in &mut self.seats {
+            seat.computation_ns = 0;
+            seat.packets_before = self.carrier.packets(seat.client).unwrap_or_default();
+        }
         self.operation = OperationProgress::begin(self.carrier.now(), self.carrier.traffic());
         Ok(())
     }
@@ -528,6 +563,7 @@ impl<C: Carrier> SimulatedGroup<C> {
         let meter = self.step(number, given)?;
         let seat = &mut self.seats[number];
         let cost = (seat.computation)(&meter);
+        seat.computation_ns += cost;
         // A step starts at the arrival of its cause, or at the end of the step before it.
         let (start, computed) = if seat.busy_until > arrival {
             (seat.busy_until, seat.computed)
@@ -678,6 +714,10 @@ struct SimulatedParty {
     busy_until: Time,
     /// Computation on the way to the end of the last step, in ns.
     computed: u64,
+    /// Computation in the operation, in ns.
+    computation_ns: u64,
+    /// Packets that it had sent, and that had reached it, when the operation began.
+    packets_before: [PacketLoad; 2],
 }
 
 impl SimulatedParty {

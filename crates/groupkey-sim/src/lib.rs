@@ -24,7 +24,7 @@ mod time;
 mod traffic;
 
 pub use config::{NetworkConfig, Processing};
-pub use link::{LinkProfile, LinkSettings, Loss};
+pub use link::{LinkProfile, LinkSettings, Loss, PacketLoad};
 pub use mqtt::{HandOver, Qos};
 pub use name::{ClientId, MessageId, Topic, TopicId};
 pub use network::{Direction, Network, NetworkEvent};

@@ -1,6 +1,7 @@
 //! One direction of a link between a client and the broker: delay, jitter, loss and bandwidth,
 //! each of which may change over time.
 
+use std::ops::Sub;
 use std::sync::Arc;
 
 use crate::random::RandomStream;
@@ -95,6 +96,38 @@ pub(crate) struct Link {
     last_arrival: Time,
     /// During an outage it loses every packet.
     has_failed: bool,
+    load: LinkLoad,
+}
+
+/// Packets that went over a link in one direction, as TCP and IP make them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketLoad {
+    /// Number of packets: segments with data, pure acknowledgements and retransmissions.
+    pub packets: u64,
+    /// Their bytes, with the headers of TCP and IP.
+    pub bytes: u64,
+}
+
+/// What one direction of a link was given, and what of that arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LinkLoad {
+    pub(crate) sent: PacketLoad,
+    pub(crate) arrived: PacketLoad,
+}
+
+impl PacketLoad {
+    const fn count(&mut self, bytes: u32) {
+        self.packets += 1;
+        self.bytes += bytes as u64;
+    }
+}
+
+impl Sub for PacketLoad {
+    type Output = Self;
+
+    fn sub(self, earlier: Self) -> Self {
+        Self { packets: self.packets - earlier.packets, bytes: self.bytes - earlier.bytes }
+    }
 }
 
 /// The bandwidth-limited sender.
@@ -122,6 +155,7 @@ impl Link {
             luck: Luck { in_burst: false, looked_at: Time::NEVER, random },
             last_arrival: Time::ZERO,
             has_failed: false,
+            load: LinkLoad::default(),
         }
     }
 
@@ -139,6 +173,11 @@ impl Link {
     /// Lets it begin anew, as long after its last packet as makes no difference.
     pub(crate) fn forget(&mut self, random: RandomStream) {
         self.luck = Luck { in_burst: false, looked_at: Time::NEVER, random };
+    }
+
+    /// Returns what it was given and what it carried so far.
+    pub(crate) const fn load(&self) -> LinkLoad {
+        self.load
     }
 
     /// Returns the delay without jitter.
@@ -159,6 +198,16 @@ impl Link {
     /// Returns when a packet of `bytes` handed over now arrives, or `None` if it is lost.
     #[inline]
     pub(crate) fn carry(&mut self, now: Time, bytes: u32) -> Option<Time> {
+        self.load.sent.count(bytes);
+        let arrival = self.arrival(now, bytes);
+        if arrival.is_some() {
+            self.load.arrived.count(bytes);
+        }
+        arrival
+    }
+
+    #[inline]
+    fn arrival(&mut self, now: Time, bytes: u32) -> Option<Time> {
         if self.has_failed {
             return None;
         }

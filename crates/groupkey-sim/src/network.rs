@@ -13,7 +13,7 @@ use crate::config::{NetworkConfig, Processing};
 use crate::connection::{Coming, Schedule};
 use crate::connection::{ConnectionEnd, ConnectionPair, StepContext};
 use crate::events::EventQueue;
-use crate::link::LinkProfile;
+use crate::link::{LinkProfile, PacketLoad};
 use crate::mqtt::{MqttPacket, Publication, SessionRules};
 use crate::name::{ClientId, MessageId, Topic, TopicId};
 use crate::outage::OutageProcess;
@@ -287,6 +287,14 @@ impl Network {
     /// Returns the present virtual time.
     pub const fn now(&self) -> Time {
         self.now
+    }
+
+    /// Returns the packets that a client has sent so far, lost or not, and those that reached it.
+    /// They are complete when nothing is under way.
+    pub fn packets(&self, client: ClientId) -> [PacketLoad; 2] {
+        let [up, down] =
+            [0, 1].map(|side| self.connections[client.index()].ends[side].path.link.load());
+        [up.sent, down.arrived]
     }
 
     /// Returns the counters so far.

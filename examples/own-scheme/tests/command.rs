@@ -1,6 +1,7 @@
 //! The command with a scheme more: what the README shows, run.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 #[test]
@@ -54,13 +55,12 @@ fn the_scheme_takes_part_in_choices_once_it_was_audited() {
     };
     let out = of_list(&decide(&[])["out"], |one| &one["scheme"]).expect("it is among the schemes");
     let why = out["reasons"][0]["has"].as_str().unwrap();
-    assert!(why.contains("audit --scheme list --profile sound --out list.jsonl"), "{why}");
+    assert!(why.contains("audit --scheme list --profile sound --out list"), "{why}");
     assert!(out["reasons"][0]["nearest"].is_null(), "to give up a claim is no remedy: {out}");
 
-    let audit =
-        ["audit", "--scheme", "list", "--profile", "sound", "--quick", "--out", "list.jsonl"];
+    let audit = ["audit", "--scheme", "list", "--profile", "sound", "--quick", "--out", "list"];
     stdout_in(folder.path(), &audit);
-    let decision = decide(&["--audit", "list.jsonl"]);
+    let decision = decide(&["--audit", "list"]);
     let meets =
         ["front", "beaten"].map(|part| of_list(&decision[part], |one| &one["candidate"]["scheme"]));
     let list = meets.into_iter().flatten().next().expect("it meets the requirements");
@@ -71,19 +71,46 @@ fn the_scheme_takes_part_in_choices_once_it_was_audited() {
 #[test]
 fn the_readme_is_true() {
     let readme = include_str!("../README.md");
+    let folder = new_folder("readme");
     let commands: Vec<_> = readme
         .lines()
         .filter_map(|line| line.strip_prefix("$ cargo run -p own-scheme -- "))
         .collect();
     assert!(commands.len() > 1);
-    let folder = tempfile::tempdir().expect("there is room");
     for command in commands {
-        stdout_in(folder.path(), &command.split_whitespace().collect::<Vec<_>>());
+        stdout_in(&folder, &command.split_whitespace().collect::<Vec<_>>());
     }
+    // Its times are in one figure with the catalogue's.
+    let name = "figures/creation-centralized-total.svg";
+    let figure = fs::read_to_string(folder.join(name)).expect("a figure");
+    for scheme in ["skdc", "lkh-group", "list"] {
+        assert!(figure.contains(&format!(">{scheme}</text>")), "{scheme}");
+    }
+    assert_eq!(figure.matches("class='chart'").count(), 1, "both files share a panel");
+}
+
+/// Rows of the scheme can be compared with others of it, whatever the command.
+#[test]
+fn runs_of_the_scheme_are_compared() {
+    let folder = new_folder("compared");
+    for (seed, out) in [("1", "before"), ("2", "after")] {
+        let audit = ["audit", "--scheme", "list", "--profile", "sound", "--quick", "--seed"];
+        stdout_in(&folder, &[&audit[..], &[seed, "--out", out]].concat());
+    }
+    let told = stdout_in(&folder, &["compare", "before", "after"]);
+    assert!(told.contains("0 of") && told.contains("rows changed"), "{told}");
+}
+
+/// Returns an empty folder.
+fn new_folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("target is writable");
+    folder
 }
 
 fn stdout(arguments: &[&str]) -> String {
-    stdout_in(".".as_ref(), arguments)
+    stdout_in(Path::new(env!("CARGO_MANIFEST_DIR")), arguments)
 }
 
 fn stdout_in(folder: &Path, arguments: &[&str]) -> String {

@@ -4,21 +4,25 @@ mod printing;
 mod replay;
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use groupkey::catalogue::Profile;
 use groupkey_lab::audit::{
     self, Audit, AuditOptions, AuditedScheme, Finding, Found, ReplaySubject, SearchDepth, recorded,
 };
+use groupkey_lab::report::{Report, render};
+use groupkey_lab::results::RunHeader;
 use groupkey_lab::{registry, results};
 
 use crate::campaign::all_cores;
 use crate::commands::scheme_arguments::SelectionArguments;
 use crate::failure::Failure;
+use crate::output::BesideFiles;
 use crate::paragraph::Paragraph;
 use crate::progress::ProgressBar;
-use crate::{interruption, value_parsers, whole_file};
+use crate::results_folder::{OutArguments, ResultsFiles, ResultsFolder, results_path};
+use crate::{interruption, provenance, value_parsers};
 
 /// Arguments of `groupkey audit`.
 #[derive(Args, Debug)]
@@ -30,8 +34,8 @@ Examples:
   groupkey audit --class hybrid --quick --json
   groupkey audit --scheme nishat --replay nishat-evicted
   groupkey audit --scheme oft --profile published --replay collusion-resistance
-  groupkey audit --out before.jsonl
-  groupkey audit --against before.jsonl
+  groupkey audit --out before
+  groupkey audit --against before
 
 Each claim is tested against a passive adversary, by everything that it can derive, and against an
 active one, by scripted attacks. Each attack also has a row of its own.
@@ -77,12 +81,12 @@ pub(crate) struct AuditArguments {
     #[arg(long)]
     json: bool,
 
-    /// Also write the findings to this file (JSON Lines).
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    keeping: OutArguments,
 
-    /// Compare with the findings in this file; the exit code is 1 if they differ.
-    #[arg(long, value_name = "FILE")]
+    /// Compare with the findings in this folder, which --out named, or in a file that --json
+    /// printed; the exit code is 1 if they differ.
+    #[arg(long, value_name = "RESULTS", value_parser = results_path())]
     against: Option<PathBuf>,
 
     /// Tell one attack, or how one claim is broken, message by message: bytes, what the adversary
@@ -107,11 +111,10 @@ pub(crate) fn run(arguments: &AuditArguments, out: &mut dyn Write) -> Result<(),
     let subjects = subjects(arguments)?;
     let known = arguments.against.as_deref().map(recorded::read).transpose();
     let known = known.map_err(|error| {
-        Failure::input(error.to_string()).with_help("give a file that groupkey audit --out wrote")
+        Failure::input(error.to_string())
+            .with_help("give the folder of groupkey audit --out, or what --json printed")
     })?;
-    if let Some(path) = &arguments.out {
-        whole_file::try_write(path).map_err(|error| unwritable(path, &error))?;
-    }
+    let folder = arguments.keeping.folder()?;
     let depth = depth(arguments);
     let bar = ProgressBar::new();
     let options = AuditOptions {
@@ -129,9 +132,8 @@ pub(crate) fn run(arguments: &AuditArguments, out: &mut dyn Write) -> Result<(),
     let audited = audit::audit(&subjects, &options);
     drop(bar);
     let audited = audited.ok_or_else(|| Failure::interrupted("nothing is printed"))?;
-    if let Some(path) = &arguments.out {
-        write(path, &audited.findings)?;
-    }
+    let files = folder.map(|folder| keep(&folder, arguments, &audited.findings)).transpose()?;
+    let out = &mut BesideFiles::new(out, files.is_some());
     if arguments.json {
         for finding in &audited.findings {
             results::write_line(&mut &mut *out, finding)?;
@@ -139,6 +141,9 @@ pub(crate) fn run(arguments: &AuditArguments, out: &mut dyn Write) -> Result<(),
     } else {
         print_histories(&subjects, &audited, depth, &with(arguments), out)?;
         printing::print(&audited, out)?;
+        if let Some(files) = &files {
+            write!(out, "\n{files}")?;
+        }
     }
     check(&audited.findings)?;
     known.map_or(Ok(()), |known| compare(&audited.findings, &known))
@@ -167,15 +172,20 @@ fn check(findings: &[Finding]) -> Result<(), Failure> {
     })
 }
 
-fn write(path: &Path, findings: &[Finding]) -> Result<(), Failure> {
-    let mut lines = Vec::new();
-    let written = findings.iter().try_for_each(|finding| results::write_line(&mut lines, finding));
-    written.and_then(|()| whole_file::write(path, &lines)).map_err(|error| unwritable(path, &error))
-}
-
-fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    Failure::running(format!("{} cannot be written: {error}", path.display()))
-        .with_help("--out takes a file in an existing folder")
+/// Writes the findings into the folder, and a page of them.
+fn keep(
+    folder: &ResultsFolder,
+    arguments: &AuditArguments,
+    findings: &[Finding],
+) -> Result<ResultsFiles, Failure> {
+    let events = depth(arguments).events;
+    let searched =
+        format!("Histories of up to {events} events after the creation; {}.", with(arguments));
+    let (commit, machine) = (provenance::COMMIT, provenance::machine());
+    let header = RunHeader::new("audit", arguments.seed, commit, machine, vec![searched]);
+    let mut report = Report::default();
+    report.add_audit(&header, findings.to_vec());
+    folder.finish(&header, findings, &render(&report))
 }
 
 /// Fails if the findings differ from the earlier findings.
@@ -186,7 +196,7 @@ fn compare(findings: &[Finding], known: &[Finding]) -> Result<(), Failure> {
     }
     let (count, told) = (differences.len(), differences.join("\n  "));
     Err(Failure::running(format!("{count} findings differ from those recorded:\n  {told}"))
-        .with_help("if that is intended, write the file again: groupkey audit --out FILE"))
+        .with_help("if that is intended, write it again: groupkey audit --out DIR --fresh"))
 }
 
 /// Returns the chosen schemes and profiles, in the order of the registry.

@@ -27,6 +27,7 @@ use crate::failure::Failure;
 use crate::output::BesideFiles;
 use crate::output::remark;
 use crate::paragraph::{ListLine, Paragraph};
+use crate::results_folder::{results_path, run_name};
 use crate::table::{Column, Table, terminal_width};
 use crate::{value_parsers, whole_file};
 
@@ -43,6 +44,7 @@ Examples:
   groupkey choose --requirements mine.toml --measure
   groupkey choose --requirements city --set devices.member=nrf52840 --set devices.radio=lte-m
   groupkey choose --requirements mine.toml --set devices.member=./my-board.toml
+  groupkey choose --requirements city --out chosen
   groupkey choose --requirements city --json | jq .recommended.candidate
   groupkey choose --live http://127.0.0.1:8475    what a running service sees, and would change
 
@@ -109,17 +111,19 @@ pub(crate) struct ChooseArguments {
     #[arg(long, conflicts_with_all = ["evidence", "validate"])]
     measure: bool,
 
-    /// Findings about schemes of your own, as audit --out writes them. Without them no claim of such
-    /// a scheme counts.
-    #[arg(long, value_name = "FILE")]
+    /// Findings about schemes of your own: the folder that audit --out named. Without them no claim
+    /// of such a scheme counts.
+    #[arg(long, value_name = "RESULTS", value_parser = results_path())]
     audit: Option<PathBuf>,
 
     /// Write the requirements as understood into a file.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
 
-    /// Write a report into this folder: the front, maps of winners, a section for each candidate.
-    #[arg(long, value_name = "DIR")]
+    /// Also write into this folder: report.html (the front, maps of winners, a section for each
+    /// candidate), decision.json, requirements.toml, results.jsonl (a header, then a row for each
+    /// candidate), summary.csv and summary.parquet.
+    #[arg(long = "out", value_name = "DIR")]
     report: Option<PathBuf>,
 
     /// Make again what decisions rest on, into this folder: counts of every variant, prices of
@@ -213,7 +217,8 @@ pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
                 "note: the maps of the report are without {field}, which no model knows"
             ));
         }
-        let page = report::write(&decision, &requirements, folder, &winner)?;
+        let name = arguments.requirements.as_deref().map_or_else(String::new, run_name);
+        let page = report::write(&decision, &requirements, &name, folder, &winner)?;
         let told = format!("report:  {}", page.display());
         match arguments.json {
             // Standard output is one object.

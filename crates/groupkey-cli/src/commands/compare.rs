@@ -6,9 +6,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use groupkey_lab::audit::Finding;
 use groupkey_lab::bench::BenchHeader;
 use groupkey_lab::bench::compare::{Comparable, Comparison, Match};
-use groupkey_lab::results::{self, FileHeader, ResultsError, ResultsHeader};
+use groupkey_lab::bench::trace::ReplayRow;
+use groupkey_lab::choose::{ChoiceRow, PolicyRow};
+use groupkey_lab::results::{
+    self, FileHeader, ResultsError, ResultsHeader, ResultsKind, RunHeader,
+};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -24,7 +29,8 @@ in standard deviations of one repetition (0.2 is small, 0.8 large). A time count
 corrected p-value is below 0.05 and the means differ by at least --threshold. What a single
 repetition took cannot be tested; what is modelled is compared where both files have one device.
 
-In studies of a network, messages, bytes and retransmissions are means over runs. Where the seed or
+Audits, choices, policies and replayed traces have no times that vary: all that differs is printed.
+In studies of a network, messages, bytes, energy and retransmissions are means over runs. Where the seed or
 the number of runs differs, they count as changed if Welch's test says so of the runs.
 
 Examples:
@@ -32,8 +38,8 @@ Examples:
   groupkey compare before.jsonl after.jsonl --fail-on-change --threshold 10
   groupkey compare before.jsonl after.jsonl --json | jq .overlapping_intervals")]
 pub(crate) struct CompareArguments {
-    /// The earlier results, of a benchmark or of a network study: a .jsonl file, or the folder that
-    /// --out named.
+    /// The earlier results, of any command with --out: the folder that --out named, its
+    /// results.jsonl, or a file of rows that --json printed.
     #[arg(value_name = "A", value_parser = results_path())]
     before: PathBuf,
 
@@ -63,46 +69,30 @@ pub(crate) struct CompareArguments {
 
 /// Prints what changed.
 pub(crate) fn run(arguments: &CompareArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let [before, after] = [&arguments.before, &arguments.after].map(|path| kind(path));
+    let [before, after] =
+        [&arguments.before, &arguments.after].map(|path| ResultsKind::of(path).map_err(unreadable));
     let (before, after) = (before?, after?);
-    if before.format != after.format {
+    if before != after {
         let told =
-            |path: &Path, kind: &ResultsKind| format!("{} has {}", path.display(), kind.what);
-        let (a, b) = (told(&arguments.before, &before), told(&arguments.after, &after));
+            |path: &Path, kind: ResultsKind| format!("{} has {}", path.display(), kind.what());
+        let (a, b) = (told(&arguments.before, before), told(&arguments.after, after));
         return Err(
             Failure::input(format!("{a}, but {b}")).with_help("compare two files of the same kind")
         );
     }
-    match before.format {
-        BenchHeader::FORMAT => compare::<BenchHeader>(arguments, out),
-        _ => compare::<ResultsHeader>(arguments, out),
-    }
-}
-
-/// A kind of results.
-struct ResultsKind {
-    format: &'static str,
-    what: &'static str,
-}
-
-fn kind(path: &Path) -> Result<ResultsKind, Failure> {
-    match &*results::format_of(path).map_err(unreadable)? {
-        BenchHeader::FORMAT => Ok(ResultsKind { format: BenchHeader::FORMAT, what: "a benchmark" }),
-        ResultsHeader::FORMAT => {
-            Ok(ResultsKind { format: ResultsHeader::FORMAT, what: "a study of a network" })
-        }
-        other => Err(Failure::input(format!(
-            "{}:1: format is {other:?}, neither {:?} nor {:?}",
-            path.display(),
-            BenchHeader::FORMAT,
-            ResultsHeader::FORMAT
-        ))),
+    match before {
+        ResultsKind::Audit => compare::<RunHeader<Finding>>(arguments, out),
+        ResultsKind::Benchmark => compare::<BenchHeader>(arguments, out),
+        ResultsKind::Choice => compare::<RunHeader<ChoiceRow>>(arguments, out),
+        ResultsKind::Network => compare::<ResultsHeader>(arguments, out),
+        ResultsKind::Policy => compare::<RunHeader<PolicyRow>>(arguments, out),
+        ResultsKind::Trace => compare::<RunHeader<ReplayRow>>(arguments, out),
     }
 }
 
 fn unreadable(error: ResultsError) -> Failure {
     Failure::input(error.to_string())
-        .with_help("give the .jsonl files that groupkey wrote, or their folders")
+        .with_help("give folders that --out named, or files of rows that --json printed")
 }
 
 fn compare<H: FileHeader>(arguments: &CompareArguments, out: &mut dyn Write) -> Result<(), Failure>
@@ -152,7 +142,10 @@ where
         tables::print_origins(&origins, out)?;
         tables::print::<H::Row>(&comparison, &changes, arguments.threshold, out)?;
     }
-    if arguments.fail_on_change { changes.verdict(&comparison, &arguments.after) } else { Ok(()) }
+    match arguments.fail_on_change {
+        true => changes.verdict(&comparison, H::Row::TIME.is_some(), &arguments.after),
+        false => Ok(()),
+    }
 }
 
 /// Parses a share in per cent that is not negative.
@@ -181,7 +174,12 @@ impl<'a> Changes<'a> {
     }
 
     /// Fails if a row changed in `after`, and if the files could not have shown a change.
-    pub(super) fn verdict(&self, comparison: &Comparison, after: &Path) -> Result<(), Failure> {
+    pub(super) fn verdict(
+        &self,
+        comparison: &Comparison,
+        has_times: bool,
+        after: &Path,
+    ) -> Result<(), Failure> {
         if comparison.matched.is_empty() {
             return Err(Failure::input("no row is in both files: nothing was compared")
                 .with_help("compare two runs of the same command"));
@@ -189,7 +187,7 @@ impl<'a> Changes<'a> {
         if !self.certain.is_empty() || !self.times.is_empty() || !comparison.missing.is_empty() {
             return Err(Failure::running(format!("{} changed", after.display())));
         }
-        if comparison.tested() == 0 {
+        if has_times && comparison.tested() == 0 {
             return Err(Failure::input("no time can be tested: rows have a single repetition")
                 .with_help("measure again with --repetitions 10 or more, a network with --runs"));
         }

@@ -21,7 +21,7 @@ use groupkey_lab::scenario::{AdaptiveScenario, Scenario, ScenarioError};
 use crate::commands::net::rows::Format;
 use crate::failure::Failure;
 use crate::provenance;
-use crate::results_folder::{Earlier, ResultsFiles, ResultsFolder};
+use crate::results_folder::{OutArguments, ResultsFiles, ResultsFolder, run_name};
 
 /// Arguments of `groupkey net`.
 #[derive(Args, Debug)]
@@ -34,7 +34,8 @@ Examples:
   groupkey net --scheme skdc --outages 4 --outage-length 60 --qos 1
   groupkey net --scheme skdc --json
   groupkey net --scheme skdc,lkh-group --loss 0,5 --out measured
-  groupkey net --probe --loss 0,10 --qos 0,1,2
+  groupkey net --scheme skdc --bandwidth 100,300,inf --device cortex-m4
+  groupkey net --probe --loss 0,10 --qos 0,1,2 --payload 20,2000
   groupkey net --scenario examples/scenarios/platoon.toml
   groupkey net --scenario examples/scenarios/auto.toml
   sudo groupkey net --live --scheme skdc --members 10 --loss 5 --delay 50
@@ -46,7 +47,9 @@ member's request). It is network + computing along the critical path. The group 
 lie between two operations, so that a slow creation is not felt in those after it. groupkey choose
 means the same time. Messages and bytes are means of one run; resent counts TCP
 segments. Payload is whole messages, as MQTT carries them, and wire what MQTT and TCP make of
-them; in groupkey bench the two are a scheme's own body and the whole message. More than 1000000
+them; in groupkey bench the two are a scheme's own body and the whole message. Member J is the energy
+of a member, modelled as in groupkey choose: computation and its packets on the air, at the prices
+of its device, without waiting; mean over the members. More than 1000000
 runs in all (combinations x runs) are refused.
 
 With --outages or --restarts, an operation goes on until each member has the new key, or is
@@ -97,7 +100,10 @@ pub(crate) struct NetArguments {
 
 /// How to run and what to print.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Output")]
+#[command(
+    next_help_heading = "Output",
+    mut_arg("out", |out| out.conflicts_with("probe")),
+)]
 pub(crate) struct OutputArguments {
     /// Print one JSON object for each row (JSON Lines).
     #[arg(long)]
@@ -107,14 +113,8 @@ pub(crate) struct OutputArguments {
     #[arg(long, requires = "json", conflicts_with = "probe")]
     samples: bool,
 
-    /// Also write into this folder: results.jsonl (every row with every run), summary.csv,
-    /// summary.parquet (the rows without the runs) and report.html (charts; opens from disk).
-    #[arg(long, value_name = "DIR", conflicts_with = "probe")]
-    out: Option<PathBuf>,
-
-    /// Replace the results that are in the folder.
-    #[arg(long, requires = "out")]
-    fresh: bool,
+    #[command(flatten)]
+    keeping: OutArguments,
 
     /// Threads to run on; the numbers do not depend on this [default: as many as there are cores].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -144,14 +144,11 @@ pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), F
         }
         scenario.runs = arguments.runs.runs.unwrap_or(scenario.runs);
         scenario.seed = arguments.runs.seed.unwrap_or(scenario.seed);
-        if arguments.output.out.is_some() {
-            return Err(Failure::input("a policy has no rows that --out could keep")
-                .with_help("--json prints what it did"));
-        }
-        return policy::run(&scenario, json, out);
+        let folder = arguments.output.keeping.folder()?;
+        return policy::run(&scenario, &run_name(path), folder, json, out);
     }
     let NetWork { title, plans } = work(arguments)?;
-    let keeping = Keeping::of(&arguments.output)?;
+    let keeping = Keeping(arguments.output.keeping.folder()?);
     let format = match (json, samples) {
         (false, _) => Format::Table,
         (true, false) => Format::Json,
@@ -171,14 +168,6 @@ pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), F
 pub(crate) struct Keeping(Option<ResultsFolder>);
 
 impl Keeping {
-    /// Makes the folder that the arguments name.
-    fn of(OutputArguments { out, fresh, .. }: &OutputArguments) -> Result<Self, Failure> {
-        let Some(path) = out else { return Ok(Self(None)) };
-        let folder = ResultsFolder::create(path)?;
-        folder.refuse_to_replace(if *fresh { Earlier::Replace } else { Earlier::Keep })?;
-        Ok(Self(Some(folder)))
-    }
-
     /// Writes the rows of these plans, and a page of them.
     pub(crate) fn keep(
         self,

@@ -1,51 +1,79 @@
-//! `groupkey report`: one page from existing results.
+//! `groupkey report`: one page from existing results, and its figures as files.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use groupkey_lab::audit::recorded;
-use groupkey_lab::report::{Report, render};
+use groupkey_lab::report::{FigureFile, Report, figures, render};
 use groupkey_reproduce::printed;
 
 use crate::failure::Failure;
-use crate::output::remark;
-use crate::results_folder::results_path;
+use crate::output::{BesideFiles, remark};
+use crate::results_folder::{ResultsFolder, results_path};
 use crate::whole_file;
 
 /// Arguments of `groupkey report`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 The page is one HTML file: charts, tables, data and script are inside, and it opens from disk
-without a network. Schemes have drawings of a real run: their messages and key trees.
+without a network. Rows of several files share charts; what differs between rows of one scheme
+divides panels, at last the file. Schemes have drawings of a real run: their messages and key trees.
+
+Each figure can be saved in the page. --figures writes all of them without a browser: a panel is as
+wide as a column of a paper (3.5 inches), and the font is inside. The same rows give the same bytes.
 
 Examples:
-  groupkey bench --scheme skdc,lkh-group --members 10,100,1000 --out measured
+  groupkey net --scheme skdc,lkh-group --loss 0,5,10 --out measured
   groupkey report measured
-  groupkey audit --quick --json > findings.jsonl
-  groupkey report measured/results.jsonl --audit findings.jsonl --out all.html")]
+  groupkey net --scheme oft --loss 0,5,10 --out another
+  groupkey report measured another --figures figures
+  groupkey audit --scheme oft --quick --json > findings.jsonl
+  groupkey report another findings.jsonl --out all.html")]
 pub(crate) struct ReportArguments {
-    /// Results of benchmarks and of network studies: the results.jsonl that --out left behind,
-    /// or its folder.
+    /// Results of net, bench, audit, choose, trace and reproduce: the folder that --out named, its
+    /// results.jsonl, or a file of rows that --json printed.
     #[arg(value_name = "RESULTS", required = true, value_parser = results_path())]
     results: Vec<PathBuf>,
-
-    /// Output of `groupkey audit --json`, to show beside the claims instead of the recorded audit.
-    #[arg(long, value_name = "FINDINGS.jsonl")]
-    audit: Option<PathBuf>,
 
     /// File for the page.
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     out: PathBuf,
+
+    /// Also write each figure into this folder, as SVG, PDF and PNG.
+    #[arg(long, value_name = "DIR")]
+    figures: Option<PathBuf>,
 }
 
-/// Writes the page.
+/// Writes the page, and the figures.
 pub(crate) fn run(arguments: &ReportArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let report = read(&arguments.results)?;
+    let folder = arguments.figures.as_deref().map(figures_folder).transpose()?;
+    let page = render(&report);
+    whole_file::write(&arguments.out, page.as_bytes()).map_err(|error| {
+        Failure::running(format!("cannot write {}: {error}", arguments.out.display()))
+            .with_help("choose another file with --out")
+    })?;
+    let out = &mut BesideFiles::new(out, true);
+    writeln!(out, "report:  {}", arguments.out.display())?;
+    if let Some(folder) = folder {
+        for figure in figures(&report) {
+            write_figure(&folder, &figure)?;
+            let path = folder.file(&figure.name);
+            writeln!(out, "figure:  {}.svg, .pdf, .png: {}", path.display(), figure.title)?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads all files into one report.
+fn read(paths: &[PathBuf]) -> Result<Report, Failure> {
     let mut report = Report { printed: printed(), ..Report::default() };
-    for path in &arguments.results {
+    for path in paths {
         let lacking = report.read(path).map_err(|error| {
-            Failure::input(error.to_string())
-                .with_help("give the results.jsonl that groupkey wrote")
+            Failure::input(error.to_string()).with_help(
+                "give what net, bench, audit, choose, trace or reproduce wrote with --out DIR, or \
+                 printed with --json",
+            )
         })?;
         if let Some(lacking) = lacking {
             remark(&format!("note: {} is {lacking}", path.display()));
@@ -55,17 +83,18 @@ pub(crate) fn run(arguments: &ReportArguments, out: &mut dyn Write) -> Result<()
         return Err(Failure::input("there is nothing to show: no file has a row")
             .with_help("groupkey bench --resume goes on with what is unfinished"));
     }
-    if let Some(path) = &arguments.audit {
-        let findings = recorded::read(path).map_err(|error| {
-            Failure::input(error.to_string()).with_help("groupkey audit --json prints such a file")
-        })?;
-        report.findings = Some(findings);
-    }
-    let page = render(&report);
-    whole_file::write(&arguments.out, page.as_bytes()).map_err(|error| {
-        Failure::running(format!("cannot write {}: {error}", arguments.out.display()))
-            .with_help("choose another file with --out")
-    })?;
-    writeln!(out, "report:  {}", arguments.out.display())?;
+    Ok(report)
+}
+
+fn figures_folder(path: &Path) -> Result<ResultsFolder, Failure> {
+    ResultsFolder::create(path)
+        .map_err(|failure| failure.with_help("choose another folder with --figures"))
+}
+
+fn write_figure(folder: &ResultsFolder, figure: &FigureFile) -> Result<(), Failure> {
+    let FigureFile { name, .. } = figure;
+    folder.write_whole(&format!("{name}.svg"), figure.svg().as_bytes())?;
+    folder.write_whole(&format!("{name}.pdf"), &figure.pdf())?;
+    folder.write_whole(&format!("{name}.png"), &figure.png())?;
     Ok(())
 }

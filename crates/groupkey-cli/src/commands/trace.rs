@@ -24,7 +24,8 @@ energies are modelled from a device's profile. Counts and bytes are the same on 
 Examples:
   groupkey trace --kind day --members 100 --stay 60 > day.csv
   groupkey trace --kind flash-crowd --members 20 --duration 120 --seed 7
-  groupkey trace --replay day.csv --scheme skdc,lkh-group,tgdh --device host")]
+  groupkey trace --replay day.csv --scheme skdc,lkh-group,tgdh --device host
+  groupkey trace --replay day.csv --scheme skdc,lkh-group --device cortex-m4 --out costs")]
 pub(crate) struct TraceArguments {
     /// How arrivals change with time.
     #[arg(long, value_name = "KIND", default_value = "day", conflicts_with = "path", value_parser = value_parsers::trace_kind())]

@@ -78,28 +78,27 @@ fn a_difference_from_an_earlier_audit_is_a_failure() {
         let arguments: Vec<_> = arguments.split_whitespace().collect();
         groupkey_in(folder.path(), &arguments)
     };
-    folder.file("found.jsonl", "old");
-    let file = folder.path().join("found.jsonl");
-    let held = folder.path().join("held.jsonl");
-    fs::hard_link(&file, &held).expect("links are there");
-    run("audit --scheme skdc --quick --out found.jsonl").success();
-    assert_eq!(fs::read_to_string(&held).expect("it is there"), "old", "written whole, beside it");
-    run("audit --scheme skdc --quick --against found.jsonl").success();
+    run("audit --scheme skdc --quick --out found").success();
+    let file = folder.path().join("found/results.jsonl");
+    run("audit --scheme skdc --quick --against found").success();
     let text = fs::read_to_string(&file).expect("it was written");
     fs::write(&file, text.replacen("holds", "broken", 1)).expect("it is writable");
-    let failed = run("audit --scheme skdc --quick --against found.jsonl");
+    let failed = run("audit --scheme skdc --quick --against found");
     assert_eq!(failed.code, 1);
     assert!(failed.stderr.contains("recorded as broken"), "{}", failed.stderr);
+    let refused = run("audit --scheme skdc --quick --out found");
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("--fresh replaces them"), "{}", refused.stderr);
     fs::write(&file, "{}").expect("it is writable");
-    assert_eq!(run("audit --scheme skdc --quick --against found.jsonl").code, 2);
+    assert_eq!(run("audit --scheme skdc --quick --against found").code, 2);
 }
 
 #[test]
 fn what_cannot_be_written_is_noticed_before_the_work() {
     // So many events take hours.
-    let refused = groupkey("audit --scheme lkh-group --depth 6 --out nowhere/found.jsonl");
+    let refused = groupkey("audit --scheme lkh-group --depth 6 --out /dev/null/found");
     assert_eq!(refused.code, 1);
-    assert!(refused.stderr.contains("nowhere/found.jsonl cannot be written"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("cannot write into /dev/null/found"), "{}", refused.stderr);
 }
 
 #[test]

@@ -173,9 +173,9 @@ fn quality_of_service_0_is_for_those_who_name_it_and_they_are_told_what_it_loses
     assert!(printed.contains(told) && printed.contains("until it notices and catches up"));
     assert!(decision(&format!("{asked} --json")).given_up[0].risk.starts_with(told));
     let folder = Folder::new();
-    let arguments = format!("{asked} --report report");
+    let arguments = format!("{asked} --out report");
     groupkey_in(folder.path(), &arguments.split(' ').collect::<Vec<_>>()).success();
-    let page = std::fs::read_to_string(folder.path().join("report/index.html")).expect("a page");
+    let page = std::fs::read_to_string(folder.path().join("report/report.html")).expect("a page");
     assert!(words(page).contains(told));
     let unnamed = words(groupkey("choose --set members.now=8").success());
     assert!(!unnamed.contains(told) && !unnamed.contains("QoS 0"), "{unnamed}");
@@ -254,22 +254,21 @@ fn what_makes_the_figures_again_runs() {
 #[test]
 fn a_report_has_the_decision_and_the_requirements_beside_it() {
     let folder = Folder::new();
-    let arguments = ["choose", "--requirements", "ward", "--report", "report", "--json"];
+    let arguments = ["choose", "--requirements", "ward", "--out", "report", "--json"];
     let finished = groupkey_in(folder.path(), &arguments);
-    assert_eq!(finished.stderr, "report:  report/index.html\n");
+    assert_eq!(finished.stderr, "report:  report/report.html\n");
     let json = finished.success();
     let read =
         |name: &str| std::fs::read_to_string(folder.path().join("report").join(name)).expect(name);
     assert_eq!(read("decision.json"), json);
-    let page = read("index.html");
+    let page = read("report.html");
     assert!(page.contains("<h1>Take ") && page.matches("class='mark cell").count() > 150);
     let again = ["choose", "--requirements", "report/requirements.toml", "--json"];
     assert_eq!(groupkey_in(folder.path(), &again).success(), json);
     let file = folder.file("taken", "a file is no folder");
-    let finished =
-        groupkey_in(folder.path(), &["choose", "--requirements", "ward", "--report", file]);
+    let finished = groupkey_in(folder.path(), &["choose", "--requirements", "ward", "--out", file]);
     assert_eq!(finished.code, 1, "{}", finished.stderr);
-    assert!(finished.stderr.contains("help: choose another folder with --report"));
+    assert!(finished.stderr.contains("help: choose another folder with --out"));
 }
 
 #[test]
@@ -386,7 +385,7 @@ fn a_report_is_written_also_when_nobody_reads_the_answer() {
     let folder = Folder::new();
     let run = |report: &str| {
         let mut child = Command::new(GROUPKEY)
-            .args(["choose", "--set", "members.now=20", "--report", report])
+            .args(["choose", "--set", "members.now=20", "--out", report])
             .current_dir(folder.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -397,7 +396,7 @@ fn a_report_is_written_also_when_nobody_reads_the_answer() {
     };
     let finished = run("report");
     assert_eq!(finished.code, 0, "{finished:?}");
-    for name in ["index.html", "decision.json", "requirements.toml"] {
+    for name in ["report.html", "results.jsonl", "decision.json", "requirements.toml"] {
         assert!(folder.path().join("report").join(name).is_file(), "{name}");
     }
     // A place that cannot be written to is told before the work.

@@ -38,6 +38,35 @@ fn a_folder_stands_for_the_results_in_it() {
     assert!(empty.stderr.contains("results.jsonl: "), "{}", empty.stderr);
 }
 
+/// All that `--out` writes can be compared, and what `--json` prints.
+#[test]
+fn runs_of_every_kind_are_compared() {
+    let folder = Folder::new();
+    let run = |line: &str| groupkey_in(folder.path(), &line.split_whitespace().collect::<Vec<_>>());
+    run("audit --scheme skdc --quick --profile sound --out audit").success();
+    run("audit --scheme skdc --quick --profile published --out other").success();
+    folder
+        .file("audit.jsonl", &run("audit --scheme skdc --quick --profile sound --json").success());
+    let told = run("compare audit audit.jsonl --fail-on-change").success();
+    assert!(told.contains(" rows changed.") && !told.contains("Times"), "{told}");
+    assert_eq!(run("compare audit other --fail-on-change").code, 2, "no row is in both");
+
+    folder.file("day.csv", &run("trace --members 5 --stay 30 --duration 60").success());
+    run("trace --replay day.csv --scheme skdc --device cortex-m4 --out trace").success();
+    run("trace --replay day.csv --scheme skdc --device host --seed 2 --out again").success();
+    let told = run("compare trace again").success();
+    assert!(told.contains("A is of cortex-m4, B is of host"), "{told}");
+
+    run("choose --set members.now=8 --out small").success();
+    run("choose --set members.now=9 --out larger").success();
+    let told = run("compare small larger").success();
+    assert!(told.contains("cost"), "{told}");
+
+    let refused = run("compare trace audit");
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("trace/results.jsonl has the costs of a trace, but"));
+}
+
 #[test]
 fn what_changed_is_shown_and_may_fail_a_script() {
     let mut after = rows();

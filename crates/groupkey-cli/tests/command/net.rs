@@ -341,6 +341,15 @@ fn a_policy_on_trial_tells_what_was_in_force_and_what_it_cost() {
     for row in ["from day", "adaptive", "best in hindsight", ", kept"] {
         assert!(told.contains(row), "{row}: {told}");
     }
+    let kept = Folder::new();
+    let out = kept.path().join("kept");
+    let keep = [&scenario[..], &["--out", out.to_str().expect("a plain name"), "--json"]].concat();
+    groupkey_in(&root, &keep).success();
+    let rows = fs::read_to_string(out.join("results.jsonl")).expect("rows");
+    assert!(
+        rows.contains("\"what\":\"phase\"") && rows.contains("\"what\":\"hindsight\""),
+        "{rows}"
+    );
     let again = [&scenario[..], &["--json"]].concat();
     let [trial] = &groupkey_in(&root, &again).objects()[..] else { panic!("one object") };
     let phases = trial["phases"].as_array().expect("there are phases");
@@ -351,6 +360,30 @@ fn a_policy_on_trial_tells_what_was_in_force_and_what_it_cost() {
 
 fn number(object: &Value, field: &str) -> f64 {
     object[field].as_f64().unwrap_or_else(|| panic!("{field} is no number in {object}"))
+}
+
+#[test]
+fn bandwidths_are_a_list_and_members_have_an_energy() {
+    let command = "net --scheme skdc --operation create --members 10 --bandwidth 50,inf --runs 2";
+    let of = |more: &str| groupkey(&format!("{command} {more} --json")).objects();
+    let rows = of("--device cortex-m4");
+    let rates: Vec<_> = rows.iter().map(|row| row["bandwidth_kbit_s"].as_f64()).collect();
+    assert_eq!(rates, [Some(50.0), None]);
+    assert!(number(&rows[0], "mean_ms") > number(&rows[1], "mean_ms"));
+    let energy = |rows: &[Value]| number(&rows[0], "member_joule");
+    let usual = energy(&rows);
+    assert!((1e-6..1.0).contains(&usual), "{usual} J");
+    // What is lost is sent again, at the price of the radio.
+    assert!(energy(&of("--device cortex-m4 --loss 20")) > usual);
+    assert!(energy(&of("--device cortex-m4 --qos 0")) < usual);
+    assert!(of("--device esp32-micropython").iter().all(|row| row["member_joule"] != 0.0));
+
+    let table = groupkey(&format!("{command} --device cortex-m4")).success();
+    for head in ["kbit/s", "member J"] {
+        assert!(table.contains(head), "{table}");
+    }
+    let table = groupkey("net --scheme skdc --bandwidth 50 --runs 1").success();
+    assert!(table.contains("All rows: 50 kbit/s") && !table.contains("member J"), "{table}");
 }
 
 /// A row ends in a report: the folder has the rows and a page, and `groupkey report` joins them with

@@ -57,3 +57,17 @@ fn a_dead_link_delivers_nothing_and_says_so() {
     assert_eq!(rows[0]["delivered"], 0);
     assert!(rows[0]["mean_ms"].is_null());
 }
+
+#[test]
+fn payloads_are_a_list() {
+    let rows =
+        groupkey("net --probe --payload 20,20000 --bandwidth 100 --messages 5 --json").objects();
+    let of =
+        |field: &str| rows.iter().map(|row| row[field].as_f64().expect(field)).collect::<Vec<_>>();
+    assert_eq!(of("payload_bytes"), [20.0, 20_000.0]);
+    let times = of("mean_ms");
+    assert!(times[1] > 10.0 * times[0], "{times:?}");
+    let table = groupkey("net --probe --payload 20,200 --messages 5").success();
+    assert!(table.contains("payload B") && table.contains("5 messages, one at a time"), "{table}");
+    assert!(groupkey("net --payload 20").stderr.contains("--payload needs --probe"));
+}

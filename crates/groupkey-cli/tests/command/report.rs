@@ -15,14 +15,14 @@ fn a_page_holds_what_the_files_hold() {
 
     let finding = r#"{"scheme":"skdc","profile":"sound","provenance":"specified","claim":"forward-secrecy","adversary":"passive","claimed":true,"found":"holds","method":"closure","reference":null,"history":[],"derivation":[]}"#;
     fs::write(folder.path().join("findings.jsonl"), format!("{finding}\n")).expect("writable");
-    let told = run("report kept/results.jsonl --audit findings.jsonl --out all.html");
+    let told = run("report kept/results.jsonl findings.jsonl --out all.html");
     told.success();
     let page = fs::read_to_string(folder.path().join("all.html")).expect("a report");
     // It is replaced whole: who holds the old one still has it.
     folder.file("all.html", "old");
     let held = folder.path().join("held.html");
     fs::hard_link(folder.path().join("all.html"), &held).expect("links are there");
-    run("report kept/results.jsonl --audit findings.jsonl --out all.html").success();
+    run("report kept/results.jsonl findings.jsonl --out all.html").success();
     assert_eq!(fs::read_to_string(&held).expect("it is there"), "old");
     assert_eq!(fs::read_to_string(folder.path().join("all.html")).expect("a report"), page);
     for word in ["skdc", "tgdh", "forward-secrecy", "Holds", "Published feature tables"] {
@@ -84,6 +84,55 @@ fn an_unfinished_file_is_told() {
     assert!(!folder.path().join("none.html").exists());
 }
 
+/// Runs of all kinds, kept or printed, make one page, and its figures are files.
+#[test]
+fn runs_of_all_kinds_are_joined() {
+    let folder = Folder::new();
+    let run = |line: &str| groupkey_in(folder.path(), &line.split_whitespace().collect::<Vec<_>>());
+    let net = "--operation create --members 5,10 --loss 0,5 --runs 2";
+    run(&format!("net --scheme skdc {net} --device cortex-m4 --out net")).success();
+    let printed = run(&format!("net --scheme oft {net} --device cortex-m4 --json")).success();
+    folder.file("net.jsonl", &printed);
+    run("bench --scheme skdc --members 4 --operation add --repetitions 2 --out bench").success();
+    run("audit --scheme oft --quick --out audit").success();
+    folder.file("day.csv", &run("trace --members 5 --stay 30 --duration 60").success());
+    run("trace --replay day.csv --scheme skdc,oft --device cortex-m4 --out trace").success();
+    run("choose --set members.now=8 --out choice").success();
+    for kind in ["net", "bench", "audit", "trace", "choice"] {
+        for file in ["results.jsonl", "summary.csv", "summary.parquet", "report.html"] {
+            assert!(folder.path().join(kind).join(file).is_file(), "{kind}/{file}");
+        }
+    }
+
+    let told = run("report net net.jsonl bench audit trace choice --figures figures").success();
+    let page = fs::read_to_string(folder.path().join("report.html")).expect("a page");
+    for table in ["Rows of benchmarks", "Rows of network studies", "Rows of traces", "Candidates"] {
+        assert!(page.contains(&format!("aria-label=\"{table}\"")), "{table}");
+    }
+    let figures = [
+        "creation-centralized-total",
+        "creation-centralized-message-bytes",
+        "creation-centralized-energy",
+        "controller-traffic-centralized-128-bit",
+        "trace-bytes",
+        "trace-energy",
+        "choice",
+    ];
+    let bytes = |name: &str| fs::read(folder.path().join("figures").join(name)).expect(name);
+    for name in figures {
+        assert!(told.contains(&format!("figures/{name}.svg, .pdf, .png: ")), "{name}: {told}");
+        assert!(bytes(&format!("{name}.pdf")).starts_with(b"%PDF-"));
+        assert!(bytes(&format!("{name}.png")).starts_with(b"\x89PNG"));
+    }
+    let total = String::from_utf8(bytes("creation-centralized-total.svg")).expect("text");
+    assert!(total.contains(">skdc</text>") && total.contains(">oft</text>"), "one chart for both");
+    assert_eq!(total.matches("class='chart'").count(), 1);
+
+    let refused = run("report net --figures day.csv");
+    assert_eq!(refused.code, 1);
+    assert!(refused.stderr.contains("choose another folder with --figures"), "{}", refused.stderr);
+}
+
 #[test]
 fn what_is_no_result_is_refused() {
     let folder = Folder::new();
@@ -92,7 +141,7 @@ fn what_is_no_result_is_refused() {
     for arguments in ["report none-such.jsonl", "report other.jsonl"] {
         let told = groupkey_in(folder.path(), &arguments.split_whitespace().collect::<Vec<_>>());
         assert_eq!(told.code, 2, "{arguments}: {}", told.stderr);
-        assert!(told.stderr.contains("results.jsonl that groupkey wrote"), "{}", told.stderr);
+        assert!(told.stderr.contains("wrote with --out DIR"), "{}", told.stderr);
         assert!(!folder.path().join("report.html").exists());
     }
     assert_eq!(groupkey("report").code, 2);

@@ -3,9 +3,12 @@
 use groupkey::catalogue::Adversary;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::results::{FileRow, ResultColumn, RunRow, fields};
+
 /// A claim of a scheme in a profile, and what attacking it found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Finding {
     /// Scheme, by its id in the catalogue.
     pub scheme: String,
@@ -17,6 +20,7 @@ pub struct Finding {
     pub claim: String,
     /// The adversary: `passive` or `active`.
     #[serde(serialize_with = "write_adversary", deserialize_with = "read_adversary")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub adversary: Adversary,
     /// Whether the scheme claims it against this adversary; absent if it says nothing about it.
     pub claimed: Option<bool>,
@@ -43,9 +47,43 @@ pub struct Finding {
     pub searched: Option<Searched>,
 }
 
+impl FileRow for Finding {
+    fn columns() -> Vec<ResultColumn<Self>> {
+        let mut columns = Vec::new();
+        columns.extend(fields![text: scheme, profile, provenance, claim]);
+        columns.push(ResultColumn::text("adversary", |row: &Self| {
+            Some(row.adversary.name().to_owned())
+        }));
+        columns.push(ResultColumn::text("claimed", |row: &Self| {
+            row.claimed.map(|claimed| if claimed { "yes" } else { "no" }.to_owned())
+        }));
+        columns.push(ResultColumn::text("condition", |row: &Self| {
+            row.condition.map(|condition| condition.name().to_owned())
+        }));
+        columns.push(ResultColumn::text("inherent", |row: &Self| row.inherent.clone()));
+        columns.push(ResultColumn::text("found", |row: &Self| Some(row.found.name().to_owned())));
+        columns.push(ResultColumn::text("method", |row: &Self| Some(row.method.name().to_owned())));
+        columns.push(ResultColumn::text("attack", |row: &Self| row.attack.clone()));
+        columns.push(ResultColumn::text("reference", |row: &Self| row.reference.clone()));
+        columns.push(ResultColumn::text("history", |row: &Self| Some(row.history.join("; "))));
+        columns
+            .push(ResultColumn::text("derivation", |row: &Self| Some(row.derivation.join("; "))));
+        columns
+    }
+}
+
+impl RunRow for Finding {
+    const FORMAT: &'static str = "groupkey-audit";
+
+    fn seed(&self) -> Option<u64> {
+        self.searched.map(|searched| searched.seed)
+    }
+}
+
 /// The extent of a search: the arguments of `groupkey audit`, and how far it went for the scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Searched {
     /// Seed of the longer histories and of all keys.
     pub seed: u64,
@@ -64,6 +102,7 @@ pub struct Searched {
 /// A condition under which an attack is tried, and which the sound profile does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum AttackCondition {
     /// One MAC key protects the messages of all parties: whoever was ever in the deployment has it.
     Mac,
@@ -75,6 +114,7 @@ pub enum AttackCondition {
 /// The result for a claim or an attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Found {
     /// A history and a derivation break it.
     Broken,
@@ -129,11 +169,22 @@ impl Found {
 /// How the audit searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum SearchMethod {
     /// It derived everything that follows from what an adversary knows.
     Closure,
     /// It tried an attack that was written down.
     Script,
+}
+
+impl SearchMethod {
+    /// The name used in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Closure => "closure",
+            Self::Script => "script",
+        }
+    }
 }
 
 fn write_adversary<S: Serializer>(adversary: &Adversary, out: S) -> Result<S::Ok, S::Error> {

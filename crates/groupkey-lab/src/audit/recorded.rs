@@ -1,6 +1,6 @@
 //! The findings of the full audit, kept with the program. They are shown wherever a claim is.
 //!
-//! `groupkey audit --out` writes the file beside this one. No test takes the file for the truth.
+//! `groupkey audit --json` prints the file. No test takes the file for the truth.
 //! `--against` compares it with a fresh audit. After a change to a scheme or a claim, the file must
 //! be written again.
 
@@ -9,17 +9,16 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use groupkey::catalogue::{Adversary, Profile, Scheme};
-use groupkey_choose::input::InputError;
 
 use super::{Claim, Finding, Found};
+use crate::results::{ResultsError, RunHeader, read_jsonl};
 
 /// Returns all findings of the full audit of the catalogue, with the default seed.
 pub fn findings() -> &'static [Finding] {
     static FINDINGS: OnceLock<Vec<Finding>> = OnceLock::new();
     FINDINGS.get_or_init(|| {
-        let (findings, mistakes) = parse(include_str!("../../../../data/audit.jsonl"));
-        debug_assert!(mistakes.is_none(), "{mistakes:?}");
-        findings
+        let lines = include_str!("../../../../data/audit.jsonl").lines();
+        lines.map(|line| serde_json::from_str(line).expect("a test reads it")).collect()
     })
 }
 
@@ -58,17 +57,9 @@ pub fn found_in(
     findings.iter().filter(of).map(|finding| finding.found).min()
 }
 
-/// Reads findings from a file that `groupkey audit --out` wrote.
-pub fn read(path: &Path) -> Result<Vec<Finding>, InputError> {
-    let (findings, mistake) = parse(&InputError::read_long(path)?);
-    match mistake {
-        None => Ok(findings),
-        Some((line, column, problem)) => Err(InputError {
-            path: path.to_owned(),
-            position: Some((line, column)),
-            problem: format!("not a finding of an audit: {problem}"),
-        }),
-    }
+/// Reads findings that `groupkey audit` wrote with `--out`, or printed with `--json`.
+pub fn read(path: &Path) -> Result<Vec<Finding>, ResultsError> {
+    Ok(read_jsonl::<RunHeader<Finding>>(path)?.1)
 }
 
 /// Returns the differences between a fresh audit and recorded findings, in words, one difference
@@ -114,21 +105,6 @@ pub fn differences(fresh: &[Finding], recorded: &[Finding]) -> Vec<String> {
     });
     all.extend(gone.map(|finding| format!("{}: recorded, and not audited", told(finding))));
     all
-}
-
-/// Returns the findings of a text up to its first mistake, and that mistake: line, column and
-/// problem.
-fn parse(text: &str) -> (Vec<Finding>, Option<(usize, usize, String)>) {
-    let mut findings = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        match serde_json::from_str(line) {
-            Ok(finding) => findings.push(finding),
-            Err(error) => {
-                return (findings, Some((number + 1, error.column(), error.to_string())));
-            }
-        }
-    }
-    (findings, None)
 }
 
 #[cfg(test)]
@@ -181,12 +157,5 @@ mod tests {
         let recorded = &findings()[..1];
         let left_out = Finding { found: Found::LeftOut, ..recorded[0].clone() };
         assert!(differences(&[left_out], recorded).is_empty());
-    }
-
-    #[test]
-    fn a_line_that_is_no_finding_is_named() {
-        let (findings, mistake) = parse("{\"scheme\":1}\n");
-        assert!(findings.is_empty());
-        assert_eq!(mistake.map(|(line, ..)| line), Some(1));
     }
 }

@@ -25,31 +25,43 @@ pub trait Comparable: FileRow {
     const VARYING: &'static [&'static str];
     /// The other columns that are means over the runs. If the runs were [drawn
     /// differently](Self::is_drawn_as), chance has a part in them.
-    const DRAWN: &'static [&'static str];
+    const DRAWN: &'static [&'static str] = &[];
     /// The other columns that a device profile gives. They are compared if both rows have the same
     /// [device](Self::device).
-    const MODELLED: &'static [&'static str];
-    /// The column of the mean time that is compared.
-    const TIME: &'static str;
+    const MODELLED: &'static [&'static str] = &[];
+    /// The column of the mean time that is compared, if rows have one.
+    const TIME: Option<&'static str>;
 
     /// Returns the device whose times and energy are modelled beside the measured values.
-    fn device(&self) -> Option<&str>;
+    fn device(&self) -> Option<&str> {
+        None
+    }
 
     /// Whether the runs of both rows drew the same values, so that means over them must be equal,
     /// too.
-    fn is_drawn_as(&self, other: &Self) -> bool;
+    fn is_drawn_as(&self, _other: &Self) -> bool {
+        true
+    }
 
     /// Returns the runs' values of a column of [`Self::DRAWN`]; none if they were not kept.
-    fn drawn(&self, column: &str) -> Vec<f64>;
+    fn drawn(&self, _column: &str) -> Vec<f64> {
+        Vec::new()
+    }
 
     /// Returns number, mean and variance of the independent times: of runs, or of means of rounds.
-    fn time(&self) -> Moments;
+    fn time(&self) -> Moments {
+        self.repetitions()
+    }
 
     /// Returns number, mean and variance of the times of single repetitions.
-    fn repetitions(&self) -> Moments;
+    fn repetitions(&self) -> Moments {
+        Moments { n: 1.0, mean: 0.0, variance: 0.0 }
+    }
 
     /// Returns the half width of the mean's 95 % confidence interval.
-    fn interval(&self) -> f64;
+    fn interval(&self) -> f64 {
+        f64::INFINITY
+    }
 }
 
 /// The comparison of the rows of two files.
@@ -238,7 +250,7 @@ impl TimeChange {
             before: first.mean,
             after: second.mean,
             percent: Some(100.0 * difference / first.mean).filter(|percent| percent.is_finite()),
-            is_tested: first.n >= 2.0 && second.n >= 2.0,
+            is_tested: R::TIME.is_some() && first.n >= 2.0 && second.n >= 2.0,
             p_value,
             corrected_p_value: p_value,
             effect: hedges_g(&after.repetitions(), &before.repetitions()),

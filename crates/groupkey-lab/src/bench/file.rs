@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use groupkey::crypto::meter::Primitive;
 use serde::{Deserialize, Serialize};
 
-use super::row::{BenchRow, MessageTraffic};
+use super::row::{BenchRow, CountedPrimitive, MessageTraffic};
 use crate::device::measure::MeasuredPrice;
-use crate::results::{FileHeader, FileRow, Origin, ResultColumn, fields};
+use crate::results::{FileHeader, FileRow, Origin, PRINTED, ResultColumn, UNKNOWN, fields};
 
 /// First line of a benchmark's results: what was run, on what, and how to run it again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,6 +64,17 @@ impl FileHeader for BenchHeader {
     const FORMAT: &'static str = "groupkey-bench";
     const VERSION: u32 = 1;
 
+    fn of_printed(rows: &[BenchRow]) -> Option<Self> {
+        let first = rows.first();
+        let workload = first.map_or_else(String::new, |row| row.workload.clone());
+        let seed = first.map_or(0, |row| row.seed);
+        Some(Self {
+            rows: Some(rows.len()),
+            assumptions: vec![PRINTED.to_owned()],
+            ..Self::new(seed, UNKNOWN.to_owned(), UNKNOWN.to_owned(), workload)
+        })
+    }
+
     fn origin(&self) -> Origin<'_> {
         Origin { commit: &self.commit, machine: &self.machine, seed: self.seed }
     }
@@ -111,9 +122,9 @@ impl FileRow for BenchRow {
         }));
         columns.extend(fields![integer: permanent_bytes, temporary_bytes]);
         columns.extend(fields![integer: messages, payload_bytes, wire_bytes]);
-        columns.extend(traffic("unicast", |row| row.unicast));
-        columns.extend(traffic("multicast", |row| row.multicast));
-        columns.extend(traffic("broadcast", |row| row.broadcast));
+        columns.extend(traffic("unicast", |row: &Self| row.unicast));
+        columns.extend(traffic("multicast", |row: &Self| row.multicast));
+        columns.extend(traffic("broadcast", |row: &Self| row.broadcast));
         columns.push(ResultColumn::text("device", |row: &Self| row.device.clone()));
         columns.push(ResultColumn::number("device_ns", |row: &Self| row.device_ns));
         columns.push(ResultColumn::number("device_joule_value", |row: &Self| {
@@ -129,12 +140,16 @@ impl FileRow for BenchRow {
         columns.push(ResultColumn::number("radio_joule_error", |row: &Self| {
             row.radio_joule.map(|energy| energy.error)
         }));
-        columns.extend(Primitive::ALL.into_iter().flat_map(counts));
+        columns.extend(counts_of(|row: &Self| &row.primitives));
         columns
     }
 }
 
-fn traffic(kind: &str, of: fn(&BenchRow) -> MessageTraffic) -> [ResultColumn<BenchRow>; 3] {
+/// Returns the columns of messages of one kind.
+pub(super) fn traffic<R: 'static>(
+    kind: &str,
+    of: fn(&R) -> MessageTraffic,
+) -> [ResultColumn<R>; 3] {
     [
         ResultColumn::integer(format!("{kind}_messages"), move |row| Some(of(row).messages)),
         ResultColumn::integer(format!("{kind}_payload_bytes"), move |row| {
@@ -144,17 +159,22 @@ fn traffic(kind: &str, of: fn(&BenchRow) -> MessageTraffic) -> [ResultColumn<Ben
     ]
 }
 
-fn counts(primitive: Primitive) -> [ResultColumn<BenchRow>; 2] {
-    let name = primitive.name().replace('-', "_");
-    let of = move |row: &BenchRow| row.primitives.get(primitive.name()).copied();
-    [
-        ResultColumn::number(format!("primitives_{name}_calls"), move |row| {
-            Some(of(row).unwrap_or_default().calls)
-        }),
-        ResultColumn::number(format!("primitives_{name}_amount"), move |row| {
-            Some(of(row).unwrap_or_default().amount)
-        }),
-    ]
+/// Returns the two columns of each primitive.
+pub(super) fn counts_of<R: 'static>(
+    of: fn(&R) -> &BTreeMap<String, CountedPrimitive>,
+) -> impl Iterator<Item = ResultColumn<R>> {
+    Primitive::ALL.into_iter().flat_map(move |primitive| {
+        let name = primitive.name().replace('-', "_");
+        let count = move |row: &R| of(row).get(primitive.name()).copied().unwrap_or_default();
+        [
+            ResultColumn::number(format!("primitives_{name}_calls"), move |row| {
+                Some(count(row).calls)
+            }),
+            ResultColumn::number(format!("primitives_{name}_amount"), move |row| {
+                Some(count(row).amount)
+            }),
+        ]
+    })
 }
 
 #[cfg(test)]

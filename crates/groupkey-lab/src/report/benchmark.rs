@@ -1,7 +1,6 @@
 //! Rows of benchmarks: figures, and the table that compares schemes.
 
 mod figures;
-mod lines;
 mod measure;
 mod series;
 

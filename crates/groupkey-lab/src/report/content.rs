@@ -1,12 +1,18 @@
 //! What a report shows: rows of any command, and the study that they reproduce.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::audit::{Finding, recorded};
+use crate::bench::trace::ReplayRow;
 use crate::bench::{BenchHeader, BenchRow};
-use crate::results::{FileHeader, NetworkRow, ResultsError, ResultsHeader, format_of, read_jsonl};
+use crate::choose::{ChoiceRow, PolicyRow};
+use crate::results::{
+    FileHeader, NetworkRow, Origin, ResultsError, ResultsHeader, ResultsKind, RunHeader, RunRow,
+    read_jsonl,
+};
 use crate::verdict::Verdict;
 
 /// Everything that the page shows.
@@ -20,11 +26,17 @@ pub struct Report {
     pub sources: Vec<Source>,
     /// Rows of benchmarks.
     pub entries: Vec<Entry>,
-    /// Rows of network studies, each file with its header.
-    pub networks: Vec<(ResultsHeader, Vec<NetworkRow>)>,
-    /// The findings of an audit. `None` stands for the recorded findings about the schemes that
-    /// have rows.
-    pub findings: Option<Vec<Finding>>,
+    /// Rows of network studies, each file with its source and its header.
+    pub networks: Vec<(usize, ResultsHeader, Vec<NetworkRow>)>,
+    /// Costs of traces, by their sources.
+    pub traces: Vec<(usize, ReplayRow)>,
+    /// Candidates of choices, by their sources.
+    pub choices: Vec<(usize, ChoiceRow)>,
+    /// What policies did, by their sources.
+    pub policies: Vec<(usize, PolicyRow)>,
+    /// The findings of audits. About other schemes that have rows, the page shows those that are
+    /// recorded.
+    pub findings: Vec<Finding>,
 }
 
 /// A value that a study prints.
@@ -218,25 +230,91 @@ impl Report {
             rows: rows.len(),
             lacking: header.lacking(rows.len()),
         });
-        self.networks.push((header, rows));
+        self.networks.push((self.sources.len() - 1, header, rows));
     }
 
-    /// Reads a results file of a benchmark or of a network study; its header tells which. Returns
-    /// how the file differs from the file that was to be written, if it does.
+    /// Adds the findings of an audit.
+    pub fn add_audit(&mut self, header: &RunHeader<Finding>, findings: Vec<Finding>) {
+        self.add_source(header, findings.len());
+        self.findings.extend(findings);
+    }
+
+    /// Adds the costs of a trace.
+    pub fn add_trace(&mut self, header: &RunHeader<ReplayRow>, rows: Vec<ReplayRow>) {
+        let source = self.add_source(header, rows.len());
+        self.traces.extend(rows.into_iter().map(|row| (source, row)));
+    }
+
+    /// Adds the candidates of a choice.
+    pub fn add_choice(&mut self, header: &RunHeader<ChoiceRow>, rows: Vec<ChoiceRow>) {
+        let source = self.add_source(header, rows.len());
+        self.choices.extend(rows.into_iter().map(|row| (source, row)));
+    }
+
+    /// Adds what a policy did.
+    pub fn add_policy(&mut self, header: &RunHeader<PolicyRow>, rows: Vec<PolicyRow>) {
+        let source = self.add_source(header, rows.len());
+        self.policies.extend(rows.into_iter().map(|row| (source, row)));
+    }
+
+    /// Reads a results file of any kind; its header or its first row tells which. Returns how the
+    /// file differs from the file that was to be written, if it does.
     pub fn read(&mut self, path: &Path) -> Result<Option<String>, ResultsError> {
-        if format_of(path)? == ResultsHeader::FORMAT {
-            let (header, rows) = read_jsonl::<ResultsHeader>(path)?;
-            self.add_network(header, rows);
-        } else {
-            let (header, rows) = read_jsonl::<BenchHeader>(path)?;
-            self.add(&header, rows);
+        match ResultsKind::of(path)? {
+            ResultsKind::Audit => {
+                let (header, rows) = read_jsonl(path)?;
+                self.add_audit(&header, rows);
+            }
+            ResultsKind::Benchmark => {
+                let (header, rows) = read_jsonl::<BenchHeader>(path)?;
+                self.add(&header, rows);
+            }
+            ResultsKind::Choice => {
+                let (header, rows) = read_jsonl(path)?;
+                self.add_choice(&header, rows);
+            }
+            ResultsKind::Network => {
+                let (header, rows) = read_jsonl::<ResultsHeader>(path)?;
+                self.add_network(header, rows);
+            }
+            ResultsKind::Policy => {
+                let (header, rows) = read_jsonl(path)?;
+                self.add_policy(&header, rows);
+            }
+            ResultsKind::Trace => {
+                let (header, rows) = read_jsonl(path)?;
+                self.add_trace(&header, rows);
+            }
         }
         Ok(self.sources.last().and_then(|source| source.lacking.clone()))
     }
 
+    fn add_source<R: RunRow>(&mut self, header: &RunHeader<R>, rows: usize) -> usize {
+        let Origin { commit, machine, seed } = header.origin();
+        self.sources.push(Source {
+            name: header.name.clone(),
+            seed,
+            commit: commit.to_owned(),
+            machine: machine.to_owned(),
+            assumptions: header.assumptions.clone(),
+            rows,
+            lacking: None,
+        });
+        self.sources.len() - 1
+    }
+
+    /// Returns the schemes of rows with costs, in the order of the rows, repeatedly.
+    pub(super) fn schemes(&self) -> impl Iterator<Item = &str> {
+        let measured = self.entries.iter().map(|entry| &*entry.row.scheme);
+        let simulated = self.network_rows().map(|row| &*row.setting.scheme);
+        let traced = self.traces.iter().map(|(_, row)| &*row.scheme);
+        let chosen = self.choices.iter().map(|(_, row)| &*row.scheme);
+        measured.chain(simulated).chain(traced).chain(chosen)
+    }
+
     /// Returns the rows of all network studies.
     pub(super) fn network_rows(&self) -> impl Iterator<Item = &NetworkRow> {
-        self.networks.iter().flat_map(|(_, rows)| rows)
+        self.networks.iter().flat_map(|(.., rows)| rows)
     }
 
     /// Returns the values that the study prints about networks, and ours.
@@ -246,13 +324,12 @@ impl Report {
 
     /// Returns the findings of an audit that the page shows.
     pub(super) fn audited(&self) -> Vec<Finding> {
-        let has_rows = |finding: &&Finding| {
-            self.entries.iter().any(|entry| entry.row.scheme == finding.scheme)
-                || self.network_rows().any(|row| row.setting.scheme == finding.scheme)
+        let audited: BTreeSet<&str> = self.findings.iter().map(|one| &*one.scheme).collect();
+        let shown: BTreeSet<&str> = self.schemes().collect();
+        let is_shown = |finding: &&Finding| {
+            shown.contains(&*finding.scheme) && !audited.contains(&*finding.scheme)
         };
-        match &self.findings {
-            Some(findings) => findings.clone(),
-            None => recorded::findings().iter().filter(has_rows).cloned().collect(),
-        }
+        let recorded = recorded::findings().iter().filter(is_shown);
+        self.findings.iter().chain(recorded).cloned().collect()
     }
 }

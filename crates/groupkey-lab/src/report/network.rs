@@ -1,10 +1,12 @@
 //! Rows of a network study: figures, factors, and the table of all rows.
 
+pub(super) mod axes;
 mod factors;
 mod figures;
-mod marks;
+pub(super) mod marks;
+mod panels;
+pub(super) mod quantity;
 mod reading;
-mod spread;
 
 use std::collections::BTreeMap;
 
@@ -12,23 +14,30 @@ use groupkey_choose::number::fixed;
 
 pub(super) use self::factors::factors;
 pub(super) use self::figures::figures;
-use super::content::PublishedValue;
+use self::panels::PlacedRow;
+use super::content::{PublishedValue, Report};
 use super::style::Styles;
 use super::table::{PageCell, PageColumn, PageTable};
-use super::text::operation;
+use super::text::{energy, operation};
 use crate::results::NetworkRow;
 
-/// The rows of one study, and what the page shows beside them.
+/// The rows of network studies, and what the page shows beside them.
 #[derive(Clone, Debug)]
 pub(super) struct StudyRows<'a> {
     /// Begins the anchors of its figures.
-    pub(super) prefix: String,
-    pub(super) rows: &'a [NetworkRow],
-    /// Place of the first row in the page's data.
-    pub(super) first: usize,
+    pub(super) prefix: &'static str,
+    pub(super) rows: Vec<PlacedRow<'a>>,
     /// Values of a published study in the same settings, if the rows reproduce one.
     pub(super) published: &'a [PublishedValue],
     pub(super) styles: &'a Styles,
+}
+
+/// Places the rows of all network studies, the first of which is at `first` in the page's data.
+pub(super) fn placed(report: &Report, first: usize) -> Vec<PlacedRow<'_>> {
+    let rows = report.networks.iter();
+    let rows = rows.flat_map(|(source, _, rows)| rows.iter().map(move |row| (*source, row)));
+    let placed = rows.enumerate();
+    placed.map(|(number, (source, row))| PlacedRow { place: first + number, source, row }).collect()
 }
 
 /// Makes the table of all rows. `replay` is the command that runs one of them again, or empty.
@@ -50,6 +59,9 @@ pub(super) fn table<'r>(
         number("Members", "", 0, |row| Some(f64::from(row.setting.members))).filter("members"),
         Own::number("Loss", "%", |row| row.setting.loss_percent.to_string()).filter("loss"),
         Own::number("Delay", "ms", |row| row.setting.delay_ms.to_string()).filter("delay"),
+        Own::number("Bandwidth", "kbit/s", |row| {
+            row.setting.bandwidth_kbit_s.map(|rate| PageCell::of(rate, rate.to_string()))
+        }),
         text("Profile", |row| row.setting.profile.clone()),
         text("Suite", |row| row.setting.suite.clone()),
         text("Provenance", |row| row.setting.provenance.clone()),
@@ -72,6 +84,9 @@ pub(super) fn table<'r>(
         number("Payload", "B", 0, |row| Some(row.payload_bytes)),
         number("On the wire", "B", 0, |row| Some(row.wire_bytes)),
         number("Sent again", "", 1, |row| Some(row.retransmissions)),
+        Own::number("Member", "J, modelled", |row| {
+            row.member_joule.map(|joule| PageCell::of(joule, energy(joule)))
+        }),
         PageColumn::text("Run again", |row| filled(replay, row)),
     ];
     PageTable::of("Rows of network studies", rows, columns)
@@ -98,7 +113,9 @@ pub(super) fn settings_and_runs<'r>(rows: impl Iterator<Item = &'r NetworkRow>) 
     let mut runs = BTreeMap::new();
     for NetworkRow { setting, runs: of_row, .. } in rows {
         let names = (&setting.scheme, &setting.profile, &setting.suite, &setting.device);
-        let network = (setting.loss_percent.to_bits(), setting.delay_ms.to_bits(), setting.qos);
+        let rate = setting.bandwidth_kbit_s.map(f64::to_bits);
+        let loss = (setting.loss_percent.to_bits(), setting.delay_ms.to_bits(), rate);
+        let network = (loss, setting.qos);
         let most = runs.entry((names, setting.members, network)).or_insert(0);
         *most = (*most).max(*of_row as usize);
     }

@@ -62,7 +62,7 @@ pub(super) enum PageBlock {
     Figure(PageFigure),
     /// Figures in parts, and the properties by which a reader chooses among them.
     Figures {
-        filters: [(&'static str, &'static str); 3],
+        filters: [(&'static str, &'static str); 4],
         parts: Vec<Part>,
     },
     /// Titles and SVG.
@@ -111,6 +111,8 @@ pub(super) struct PageFigure {
     /// Anchor in the page.
     pub(super) id: String,
     pub(super) title: String,
+    /// Name of the files of the figure, without an extension.
+    pub(super) file: String,
     /// `measured` or `modelled`, or empty if neither word applies.
     pub(super) nature: &'static str,
     /// What a reader sees in the figure: topics and sentences.
@@ -195,9 +197,18 @@ impl PageBlock {
     }
 }
 
-const TEMPLATES: [(&str, &str); 4] = [
+/// What charts look like.
+pub(super) const CHART_STYLE: &str = include_str!("../../templates/chart.css");
+/// What the page looks like, with the colours of both.
+pub(super) const PAGE_STYLE: &str = include_str!("../../templates/page.css");
+/// The patterns that charts are filled with.
+pub(super) const PATTERNS: &str = include_str!("../../templates/patterns.svg");
+
+const TEMPLATES: [(&str, &str); 6] = [
     ("block.html", include_str!("../../templates/block.html")),
-    ("page.css", include_str!("../../templates/page.css")),
+    ("chart.css", CHART_STYLE),
+    ("page.css", PAGE_STYLE),
     ("page.html", include_str!("../../templates/page.html")),
     ("page.js", include_str!("../../templates/page.js")),
+    ("patterns.svg", PATTERNS),
 ];

@@ -9,7 +9,7 @@ use super::page::{Data, Page, PageBlock, Part, Section};
 use super::style::{Style, Styles};
 use super::table::{PageColumn, PageTable};
 use super::text::capitalised;
-use super::{audit, benchmark, published, scheme, verdicts};
+use super::{audit, benchmark, comparison, published, scheme, verdicts};
 use crate::audit::Finding;
 
 /// The most rows of benchmarks that a page shows. A browser must hold all of them.
@@ -18,7 +18,7 @@ const MOST_ROWS: usize = 3_000;
 /// Renders the page: complete HTML, with styles, script, charts and data inside.
 pub fn render(report: &Report) -> String {
     let styles = Styles::of(report);
-    let entries = benchmark::thinned(report.entries.clone(), MOST_ROWS);
+    let entries = shown_entries(report);
     let findings = report.audited();
     let study = report.reproduction.as_ref();
     let (title, lead) = match study {
@@ -28,6 +28,10 @@ pub fn render(report: &Report) -> String {
                 "A published study, run again with the code that a device would run. {}.",
                 study.source
             ),
+        ),
+        None if report.schemes().next().is_none() => (
+            "What attacks on group key schemes find".to_owned(),
+            "The claims of schemes, and what was found against them.".to_owned(),
         ),
         None => (
             "What group key schemes cost".to_owned(),
@@ -87,6 +91,8 @@ fn tiles(report: &Report, styles: &Styles, findings: &[Finding]) -> Vec<(String,
     tile(report.entries.len(), "measured row", "measured rows");
     tile(settings, "setting simulated", "settings simulated");
     tile(runs, "run of them", "runs of them");
+    tile(report.traces.len(), "row of traces", "rows of traces");
+    tile(report.choices.len(), "candidate", "candidates");
     tile(devices.len(), "device modelled", "devices modelled");
     tile(findings.len(), "claim or attack audited", "claims and attacks audited");
     tiles
@@ -116,40 +122,63 @@ fn published_section(report: &Report, entries: &[Entry]) -> Option<Section> {
 }
 
 fn networks_section(report: &Report, styles: &Styles) -> Option<Section> {
-    let networks = report.networks.iter();
-    let blocks: Vec<PageBlock> =
-        networks.filter_map(|(_, rows)| factors(rows, styles)).flatten().collect();
-    (!blocks.is_empty()).then(|| Section::new("networks", "What the network costs", blocks))
+    let blocks = factors(&network::placed(report, 0), styles)?;
+    Some(Section::new("networks", "What the network costs", blocks))
 }
 
 fn figures_section(report: &Report, entries: &[Entry], styles: &Styles) -> Option<Section> {
-    let mut parts = benchmark::parts(report, entries, styles);
-    let mut first = entries.len();
-    for (number, (header, rows)) in report.networks.iter().enumerate() {
-        let prefix = format!("network-{number}-");
-        let study = StudyRows { prefix, rows, first, published: report.published_times(), styles };
-        let figures: Vec<PageBlock> =
-            network::figures(&study).into_iter().map(PageBlock::Figure).collect();
-        if !figures.is_empty() {
-            let (id, title) =
-                (format!("network-{number}"), capitalised(&header.study.replace('-', " ")));
-            parts.push(Part { id, title, figures });
-        }
-        first += rows.len();
-    }
+    let parts = figure_parts(report, entries, styles);
     let note = "Point at a mark, or tab to a panel and use the arrow keys, to read its values; press a \
                 scheme in a legend to hide it. What is measured, modelled or simulated never shares a \
                 chart. Panels of simulations share one axis, unless their headings say otherwise.";
-    let filters = [("class", "Class"), ("bits", "Security bits"), ("device", "Device")];
+    let filters = [
+        ("class", "Class"),
+        ("operation", "Operation"),
+        ("bits", "Security bits"),
+        ("device", "Device"),
+    ];
     let is_empty = parts.is_empty();
     let blocks = vec![PageBlock::note(note), PageBlock::Figures { filters, parts }];
     (!is_empty).then(|| Section::new("figures", "Figures", blocks))
 }
 
+/// Returns all figures of the page, in parts.
+pub(super) fn figure_parts(report: &Report, entries: &[Entry], styles: &Styles) -> Vec<Part> {
+    let mut parts = benchmark::parts(report, entries, styles);
+    let rows = network::placed(report, entries.len());
+    let after = entries.len() + rows.len();
+    let published = report.published_times();
+    let study = StudyRows { prefix: "network-0-", rows, published, styles };
+    let figures: Vec<PageBlock> =
+        network::figures(&study).into_iter().map(PageBlock::Figure).collect();
+    if !figures.is_empty() {
+        let mut names: Vec<&str> =
+            report.networks.iter().map(|(_, header, _)| &*header.study).collect();
+        names.dedup();
+        let title = match names[..] {
+            [name] => capitalised(&name.replace('-', " ")),
+            _ => "Networks".to_owned(),
+        };
+        parts.push(Part { id: "network-0".to_owned(), title, figures });
+    }
+    parts.extend(comparison::parts(report, after, styles));
+    parts
+}
+
+/// The rows of benchmarks that a page shows.
+pub(super) fn shown_entries(report: &Report) -> Vec<Entry> {
+    benchmark::thinned(report.entries.clone(), MOST_ROWS)
+}
+
 fn rows_section(report: &Report, entries: &[Entry], styles: &Styles) -> Option<Section> {
     let replay = report.reproduction.as_ref().map_or("", |study| &study.replay);
-    let tables =
-        [benchmark::table(entries, styles), network::table(report.network_rows(), styles, replay)];
+    let tables = [
+        benchmark::table(entries, styles),
+        network::table(report.network_rows(), styles, replay),
+        comparison::trace_table(report, styles),
+        comparison::choice_table(report, styles),
+        comparison::policy_table(report),
+    ];
     let mut blocks = Vec::new();
     for mut table in tables.into_iter().filter(|table| !table.is_empty()) {
         let shared = table.without_shared();
@@ -251,11 +280,13 @@ fn data(report: &Report, entries: &[Entry], findings: &[Finding]) -> Value {
         row
     });
     let simulated = report.network_rows().map(|row| json!(row));
-    let mut rows: Vec<Value> = measured.chain(simulated).collect();
+    let traced = report.traces.iter().map(|(_, row)| json!(row));
+    let chosen = report.choices.iter().map(|(_, row)| json!(row));
+    let mut rows: Vec<Value> = measured.chain(simulated).chain(traced).chain(chosen).collect();
     for fields in rows.iter_mut().filter_map(Value::as_object_mut) {
         fields.retain(|name, _| !name.starts_with("samples"));
     }
-    let headers: Vec<_> = report.networks.iter().map(|(header, _)| header).collect();
+    let headers: Vec<_> = report.networks.iter().map(|(_, header, _)| header).collect();
     let study = report.reproduction.as_ref();
     json!({
         "headers": headers,

@@ -26,11 +26,9 @@ pub(super) struct Styles(Vec<Style>);
 
 impl Styles {
     pub(super) fn of(report: &Report) -> Self {
-        let measured = report.entries.iter().map(|entry| &entry.row.scheme);
-        let rows = report.network_rows();
         let mut styles: Vec<Style> = Vec::new();
-        for scheme in measured.chain(rows.map(|row| &row.setting.scheme)) {
-            if !styles.iter().any(|known| known.scheme == *scheme) {
+        for scheme in report.schemes() {
+            if !styles.iter().any(|known| known.scheme == scheme) {
                 styles.push(Style::new(scheme, styles.len()));
             }
         }

@@ -148,7 +148,7 @@ const BOTTOM: f64 = 44.0;
 
 impl Plot {
     /// Leaves room for the title of the axis above the area.
-    pub(super) const PLAIN: Self = Self { top: 24.0, height: 316.0 };
+    pub(super) const PLAIN: Self = Self { top: 28.0, height: 316.0 };
     /// Leaves room for headings too.
     pub(super) const WITH_HEADINGS: Self = Self { top: 46.0, height: 316.0 };
     /// Width of the area.

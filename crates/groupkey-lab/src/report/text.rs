@@ -11,6 +11,16 @@ pub(super) fn time(ms: f64) -> String {
     }
 }
 
+/// Formats an amount of bytes.
+pub(super) fn bytes(value: f64) -> String {
+    number::scaled(value, &[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")])
+}
+
+/// Formats an energy given in J.
+pub(super) fn energy(joule: f64) -> String {
+    number::scaled(joule, &[(1e-9, "nJ"), (1e-6, "µJ"), (1e-3, "mJ"), (1.0, "J")])
+}
+
 /// Formats the label of a tick: an amount without trailing zeros.
 pub(super) fn tick(amount: &str) -> String {
     let (number, unit) = amount.split_once(' ').unwrap_or((amount, ""));

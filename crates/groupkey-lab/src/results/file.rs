@@ -2,7 +2,8 @@
 //!
 //! `results.jsonl` has a header line and then one row a line, raw samples included. The header's
 //! [`FileHeader::FORMAT`] tells the kind of rows. `summary.csv` has the same rows without the
-//! samples. The same rows give the same bytes in both files.
+//! samples. The same rows give the same bytes in both files. What `--json` prints are rows without a
+//! header; they are read as well.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -21,6 +22,12 @@ pub trait FileHeader: Serialize + DeserializeOwned {
     const FORMAT: &'static str;
     /// The value of the header's field `version`. This code writes and reads only this version.
     const VERSION: u32;
+
+    /// Returns the header of rows that were printed without one, by `--json`. `None` if no command
+    /// prints such rows.
+    fn of_printed(_rows: &[Self::Row]) -> Option<Self> {
+        None
+    }
 
     /// Returns where the results come from.
     fn origin(&self) -> Origin<'_>;
@@ -85,16 +92,23 @@ pub fn read_jsonl<H: FileHeader>(path: &Path) -> Result<(H, Vec<H::Row>), Result
     parse(&bytes).map_err(|(line, problem)| failed(line, problem))
 }
 
-/// Returns the kind of results in a file: the [`FileHeader::FORMAT`] of its first line.
-pub fn format_of(path: &Path) -> Result<String, ResultsError> {
-    let failed = |line, problem: String| ResultsError { path: path.to_owned(), line, problem };
-    let file = fs::File::open(path).map_err(|error| failed(0, error.to_string()))?;
+/// Returns the first line of a results file: a header, or the first of rows that were printed.
+pub(super) fn first_line(path: &Path) -> Result<Vec<u8>, ResultsError> {
+    let failed = |error: io::Error| ResultsError::of_file(path, error.to_string());
     let mut first = Vec::new();
-    let mut reader = BufReader::new(file.take(LONGEST_HEADER));
-    reader.read_until(b'\n', &mut first).map_err(|error| failed(0, error.to_string()))?;
-    let preamble: Preamble = serde_json::from_slice(&first)
-        .map_err(|error| failed(1, format!("not a header of results: {error}")))?;
-    Ok(preamble.format)
+    let mut reader = BufReader::new(fs::File::open(path).map_err(failed)?.take(LONGEST_LINE));
+    reader.read_until(b'\n', &mut first).map_err(failed)?;
+    Ok(first)
+}
+
+/// Returns the format that a header names; `None` if the line is no header.
+pub(super) fn format_named(line: &[u8]) -> Option<String> {
+    serde_json::from_slice(line).ok().map(|Preamble { format, .. }| format)
+}
+
+/// Returns whether a line is a row without a header before it.
+pub(super) fn is_row<R: FileRow>(line: &[u8]) -> bool {
+    format_named(line).is_none() && serde_json::from_slice::<R>(line).is_ok()
 }
 
 /// A results file that could not be read.
@@ -108,6 +122,19 @@ pub struct ResultsError {
     pub problem: String,
 }
 
+impl ResultsError {
+    pub(super) fn of_file(path: &Path, problem: String) -> Self {
+        Self { path: path.to_owned(), line: 0, problem }
+    }
+}
+
+/// What stands in a header in place of what rows alone do not say.
+pub(crate) const UNKNOWN: &str = "unknown";
+
+/// The assumption that stands in such a header.
+pub(crate) const PRINTED: &str =
+    "Printed by --json: nothing says on which machine it was run, or by which commit.";
+
 impl fmt::Display for ResultsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
@@ -119,8 +146,8 @@ impl fmt::Display for ResultsError {
 
 impl error::Error for ResultsError {}
 
-/// A bound above the length of any header (bytes).
-const LONGEST_HEADER: u64 = 1 << 20;
+/// A bound above the length of any first line (bytes): a row may have all its runs.
+const LONGEST_LINE: u64 = 1 << 26;
 
 /// A header and its rows.
 type Parsed<H> = (H, Vec<<H as FileHeader>::Row>);
@@ -136,9 +163,16 @@ struct Preamble {
 }
 
 fn parse<H: FileHeader>(bytes: &[u8]) -> Result<Parsed<H>, Refused> {
-    let mut lines = bytes.split_inclusive(|&b| b == b'\n').enumerate();
-    let (_, first) = lines.next().ok_or_else(|| (1, "empty file".to_owned()))?;
-    let header = parse_header(first).map_err(|problem| (1, problem))?;
+    let mut lines = bytes.split_inclusive(|&b| b == b'\n').enumerate().peekable();
+    let (_, first) = lines.peek().ok_or_else(|| (1, "empty file".to_owned()))?;
+    let header = match is_row::<H::Row>(first) {
+        true => None,
+        false => {
+            let header = parse_header(first).map_err(|problem| (1, problem))?;
+            lines.next();
+            Some(header)
+        }
+    };
 
     let columns = H::Row::columns();
     let check = |row: &H::Row| {
@@ -157,7 +191,8 @@ fn parse<H: FileHeader>(bytes: &[u8]) -> Result<Parsed<H>, Refused> {
             Err(error) => return Err((index + 1, format!("not a result row: {error}"))),
         }
     }
-    Ok((header, rows))
+    let header = header.or_else(|| H::of_printed(&rows));
+    Ok((header.ok_or_else(|| (1, "not a header, but a row".to_owned()))?, rows))
 }
 
 fn parse_header<H: FileHeader>(line: &[u8]) -> Result<H, String> {
@@ -221,6 +256,15 @@ mod tests {
             assert_eq!(parse::<ResultsHeader>(text.as_bytes()).map_err(|(line, _)| line), Err(1));
         }
         assert!(parse::<ResultsHeader>(b"").is_err());
+    }
+
+    #[test]
+    fn rows_without_a_header_are_read() {
+        let row = NetworkRow::from_samples(setting(), samples());
+        let line = serde_json::to_string(&row).expect("a row") + "\n";
+        let (header, rows) = parse::<ResultsHeader>(line.as_bytes()).expect("rows");
+        assert_eq!(rows, [row]);
+        assert_eq!((header.seed, &*header.commit), (setting().seed, UNKNOWN));
     }
 
     #[test]

@@ -7,8 +7,11 @@ use std::{env, fs};
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-use super::{NetworkRow, ResultsHeader};
+use super::{NetworkRow, ResultsHeader, RunHeader};
+use crate::audit::Finding;
+use crate::bench::trace::ReplayRow;
 use crate::bench::{BenchHeader, BenchRow};
+use crate::choose::{ChoiceRow, PolicyRow};
 
 /// The file must match the types, so that no field can be missing from it.
 #[test]
@@ -31,12 +34,21 @@ fn schema() -> Value {
         generator.subschema_for::<BenchRow>(),
         generator.subschema_for::<ResultsHeader>(),
         generator.subschema_for::<NetworkRow>(),
+        generator.subschema_for::<RunHeader<Finding>>(),
+        generator.subschema_for::<Finding>(),
+        generator.subschema_for::<RunHeader<ReplayRow>>(),
+        generator.subschema_for::<ReplayRow>(),
+        generator.subschema_for::<RunHeader<ChoiceRow>>(),
+        generator.subschema_for::<ChoiceRow>(),
+        generator.subschema_for::<RunHeader<PolicyRow>>(),
+        generator.subschema_for::<PolicyRow>(),
     ];
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A line of a results file of groupkey",
         "description": "Results are JSON Lines. The first line is a header: BenchHeader, and BenchRow \
-            in all others, or ResultsHeader, and NetworkRow in all others.",
+            in all others; ResultsHeader, and NetworkRow in all others; or RunHeader of an audit, a \
+            trace, a choice or a policy, and its rows.",
         "anyOf": lines,
         "$defs": generator.take_definitions(true),
     })

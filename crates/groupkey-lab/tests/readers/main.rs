@@ -207,6 +207,7 @@ fn network_row(number: u32) -> NetworkRow {
         payload_bytes: 60,
         wire_bytes: 100,
         retransmissions: 0,
+        member_joule: None,
         behind: 0,
         catch_ups: 0,
     };

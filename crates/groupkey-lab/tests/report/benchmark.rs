@@ -147,7 +147,7 @@ fn a_browser_shows_it() {
 fn benchmark() -> Report {
     let mut benchmark = Report { printed: printed(), ..Report::default() };
     benchmark.add(&header(), rows(&SIZES));
-    let (header, rows) = synthetic::report().networks.remove(0);
+    let (_, header, rows) = synthetic::report().networks.remove(0);
     benchmark.add_network(header, rows);
     let finding = |scheme: &str, claim: &str, claimed, found| Finding {
         scheme: scheme.to_owned(),
@@ -170,11 +170,11 @@ fn benchmark() -> Report {
         derivation: Vec::new(),
         searched: None,
     };
-    benchmark.findings = Some(vec![
+    benchmark.findings = vec![
         finding("skdc", "forward-secrecy", Some(true), Found::Holds),
         finding("sgcsh", "backward-secrecy", Some(true), Found::Broken),
         finding("skdc", "collusion-resistance", None, Found::NotApplicable),
-    ]);
+    ];
     benchmark
 }
 

@@ -3,6 +3,7 @@
 mod benchmark;
 mod browser;
 mod choice;
+mod figures;
 mod network;
 mod synthetic;
 

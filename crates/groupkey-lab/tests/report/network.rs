@@ -80,7 +80,7 @@ fn sentences_follow_the_data() {
         between(&render(report), "id=\"network-0-creation-centralized-total\"", "<ul").to_owned()
     };
     let before = told(&report);
-    for row in report.networks[0].1.iter_mut().filter(|row| row.setting.delay_ms > 0.0) {
+    for row in report.networks[0].2.iter_mut().filter(|row| row.setting.delay_ms > 0.0) {
         row.mean_ms *= 3.0;
     }
     assert_ne!(before, told(&report));
@@ -95,7 +95,7 @@ fn the_same_report_is_the_same_page() {
 fn a_report_without_rows_still_renders() {
     checked(&render(&Report::default()));
     let mut report = synthetic::report();
-    report.networks[0].1.clear();
+    report.networks[0].2.clear();
     report.reproduction = Some(Reproduction::default());
     assert!(render(&report).contains("</html>"));
 }
@@ -103,7 +103,7 @@ fn a_report_without_rows_still_renders() {
 #[test]
 fn part_of_a_campaign_still_renders() {
     let mut report = synthetic::report();
-    let rows = &mut report.networks[0].1;
+    let rows = &mut report.networks[0].2;
     rows.retain(|row| row.setting.loss_percent == 5.0 && row.setting.delay_ms == 100.0);
     for row in rows {
         row.setting.scheme = row.setting.scheme.replace("skdc", "a stranger");
@@ -116,16 +116,64 @@ fn part_of_a_campaign_still_renders() {
     assert!(page.contains("not run") && page.contains("a stranger"));
 }
 
-/// Rows that differ in what a chart does not show are in the table, and the caption says so.
+/// Rows that differ in more than a panel shows have panels of their own.
 #[test]
-fn a_chart_says_that_it_leaves_rows_out() {
+fn what_differs_is_a_panel() {
     let mut report = synthetic::report();
-    let further = "The table has further rows";
-    assert!(!render(&report).contains(further));
+    let headings = |report: &Report| {
+        let page = render(report);
+        let figure = "<figure id=\"network-0-creation-centralized-total\"";
+        let figure = between(&page, figure, "</figure>").to_owned();
+        let panels = figure.split("<div class=\"panel\"><h4>").skip(1);
+        panels.map(|rest| rest.split('<').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    let told = headings(&report);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[1].starts_with("One-way delay 100 ms"), "{told:?}");
     let mut row = rows(&report)[0].clone();
     row.setting.qos = 0;
-    report.networks[0].1.push(row);
-    assert_eq!(render(&report).matches(further).count(), 1);
+    report.networks[0].2.push(row);
+    let told = headings(&report);
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert!(told[0].starts_with("One-way delay 0 ms, QoS 0"), "{told:?}");
+}
+
+/// Rows of two files share a panel; the same rows twice are divided by file.
+#[test]
+fn files_are_joined() {
+    let all = synthetic::report();
+    let header = all.networks[0].1.clone();
+    let (mine, others): (Vec<_>, Vec<_>) =
+        rows(&all).to_vec().into_iter().partition(|row| row.setting.scheme == "skdc");
+    let page = |files: [Vec<NetworkRow>; 2]| {
+        let mut report = Report::default();
+        files.into_iter().for_each(|rows| report.add_network(header.clone(), rows));
+        let page = render(&report);
+        let figure = "<figure id=\"network-0-creation-centralized-total\"";
+        between(&page, figure, "</figure>").to_owned()
+    };
+    let joined = page([mine.clone(), others]);
+    assert_eq!(joined.matches("<svg class='chart'").count(), 2);
+    assert!(joined.contains(">skdc</") && joined.contains(">lkh-key</"), "{joined}");
+    let twice = page([mine.clone(), mine]);
+    assert_eq!(twice.matches("<svg class='chart'").count(), 4);
+    assert!(twice.contains("file 1") && twice.contains("file 2"));
+}
+
+/// More sizes than stand side by side are a line with a band.
+#[test]
+fn many_sizes_are_lines() {
+    let mut report = Report::default();
+    let header = synthetic::report().networks[0].1.clone();
+    let of_size = |members: u32| {
+        let mut row = rows(&synthetic::report())[0].clone();
+        row.setting.members = members;
+        row
+    };
+    report.add_network(header, [10, 20, 50, 100, 200].map(of_size).to_vec());
+    let page = render(&report);
+    let figure = between(&page, "<figure id=\"network-0-creation-centralized-total\"", "</figure>");
+    assert!(figure.contains("class='curve'") && figure.contains("class='band'"), "{figure}");
 }
 
 #[test]
@@ -141,5 +189,5 @@ fn study(report: &Report) -> &Reproduction {
 }
 
 fn rows(report: &Report) -> &[NetworkRow] {
-    &report.networks[0].1
+    &report.networks[0].2
 }

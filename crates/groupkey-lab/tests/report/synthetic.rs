@@ -147,6 +147,7 @@ impl Cost {
             payload_bytes: 96 * self.messages as u64,
             wire_bytes: 700 * self.messages as u64 + 90 * lost as u64,
             retransmissions: lost as u64,
+            member_joule: Some(3e-6 * self.messages),
             behind: 0,
             catch_ups: 0,
         }

@@ -7,6 +7,7 @@ use groupkey::{PartyId, Recipient};
 
 use crate::config::NetworkConfig;
 use crate::group::Station;
+use crate::link::PacketLoad;
 use crate::name::{ClientId, MessageId, Topic};
 use crate::network::{Network, NetworkEvent};
 use crate::time::{Duration, Time};
@@ -68,6 +69,12 @@ pub trait Carrier {
 
     /// Returns the counters so far.
     fn traffic(&self) -> Traffic;
+
+    /// Returns the packets that a client has sent so far, and those that reached it. `None` if the
+    /// carrier does not count by clients.
+    fn packets(&self, _client: ClientId) -> Option<[PacketLoad; 2]> {
+        None
+    }
 }
 
 /// The network in virtual time, and the topics of a group on it.
@@ -167,6 +174,10 @@ impl Carrier for SimulatedNetwork {
 
     fn traffic(&self) -> Traffic {
         self.network.traffic()
+    }
+
+    fn packets(&self, client: ClientId) -> Option<[PacketLoad; 2]> {
+        Some(self.network.packets(client))
     }
 }
 

@@ -177,3 +177,29 @@ fn a_dead_link_ends_the_run() {
     let result = GroupSimulation::new(settings).create(3);
     assert!(matches!(result, Err(GroupError::Disconnected(_))), "{result:?}");
 }
+
+/// Without loss, what parties sent and what reached them is all the traffic there is, also where
+/// connections run ahead of the others.
+#[test]
+fn the_loads_of_parties_add_up_to_the_traffic() {
+    for (ahead_bytes, threads) in [(u32::MAX, 1), (2_000, 1), (2_000, 3)] {
+        let mut settings = settings("lkh-group", 20, 0.0);
+        settings.network.ahead_bytes = ahead_bytes;
+        settings.network.threads = threads;
+        settings.member.computation = Arc::new(|_| 5);
+        let mut group = GroupSimulation::new(settings);
+        for operation in [Operation::Create, Operation::Add, Operation::Rekey] {
+            let result = match operation {
+                Operation::Create => group.create(300),
+                Operation::Add => group.add(),
+                _ => group.rekey(),
+            };
+            let loads: Vec<_> = group.loads().collect();
+            assert_eq!(loads.len(), group.members() + 1, "the controller is one of them");
+            let bytes: u64 = loads.iter().map(|load| load.sent.bytes + load.received.bytes).sum();
+            let context = format!("{operation:?}, {ahead_bytes} bytes, {threads} threads");
+            assert_eq!(bytes, result.unwrap().wire_bytes, "{context}");
+            assert!(loads.iter().skip(1).all(|load| load.computation_ns > 0), "{context}");
+        }
+    }
+}

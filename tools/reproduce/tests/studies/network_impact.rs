@@ -245,6 +245,7 @@ fn sample(
         payload_bytes: 100,
         wire_bytes: 1000,
         retransmissions: 0,
+        member_joule: None,
         behind: 0,
         catch_ups: 0,
     }

@@ -31,7 +31,7 @@ pub(super) fn count(audit: Option<&Path>) -> Result<(), Failure> {
     for id in own.iter().filter(|id| !findings.iter().any(|finding| finding.scheme == **id)) {
         remark(&format!(
             "note: {id} was not audited, so no claim of it counts; audit --scheme {id} --profile \
-             sound --out {id}.jsonl does it, and --audit {id}.jsonl takes it"
+             sound --out {id} does it, and --audit {id} takes it"
         ));
     }
     let bar = ProgressBar::counting("groups counted");

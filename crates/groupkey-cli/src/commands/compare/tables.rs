@@ -54,16 +54,19 @@ pub(super) fn print<R: Comparable>(
         return only(out, &label, missing, new);
     }
     let (all, tested) = (matched.len(), comparison.tested());
-    writeln!(
-        out,
-        "Counts, sizes and bytes: {} of {all} rows changed.\n\
-         Times: {} of {tested} rows changed (Welch's t, Holm's correction, p < {}, \
-         at least {threshold} %).",
-        changes.certain.len(),
-        changes.times.len(),
-        Comparison::LEVEL
-    )?;
-    if tested < all {
+    let changed = changes.certain.len();
+    match time {
+        None => writeln!(out, "{changed} of {all} rows changed.")?,
+        Some(_) => writeln!(
+            out,
+            "Counts, sizes and bytes: {changed} of {all} rows changed.\n\
+             Times: {} of {tested} rows changed (Welch's t, Holm's correction, p < {}, \
+             at least {threshold} %).",
+            changes.times.len(),
+            Comparison::LEVEL
+        )?,
+    }
+    if time.is_some() && tested < all {
         let rows = if all - tested == 1 { "row" } else { "rows" };
         writeln!(out, "{} {rows} of a single repetition cannot be tested.", all - tested)?;
     }
@@ -107,7 +110,7 @@ pub(super) fn print<R: Comparable>(
                 time.effect.map_or_else(absent, |effect| format!("{effect:+.1}")),
             ]));
         }
-        write!(out, "\n{time}:\n{table}")?;
+        write!(out, "\n{}:\n{table}", time.unwrap_or_default())?;
     }
     only(out, &label, missing, new)
 }

@@ -34,10 +34,11 @@ pub(crate) struct NetworkArguments {
     #[arg(
         long,
         value_name = "KBIT/S",
+        value_delimiter = ',',
         allow_negative_numbers = true,
         value_parser = number::bandwidth,
     )]
-    bandwidth: Option<f64>,
+    bandwidth: Vec<f64>,
 
     /// Lose packets in bursts of this mean length in milliseconds; the overall loss stays the same.
     #[arg(
@@ -59,27 +60,41 @@ pub(crate) struct NetworkArguments {
 }
 
 impl NetworkArguments {
-    /// Returns every combination of loss, delay and quality of service, in the order of the lists.
+    /// Returns every combination of loss, delay, bandwidth and quality of service, in the order of
+    /// the lists.
     pub(crate) fn combinations(&self) -> Result<Vec<(Conditions, u8)>, Failure> {
         self.refuse_losing_nothing()?;
         let mut combinations = Vec::new();
         for &loss_percent in distinct(&self.links.loss) {
             for &delay_ms in distinct(&self.links.delay) {
-                let conditions = Conditions {
-                    loss_percent,
-                    loss_direction: self.loss_direction,
-                    burst_ms: self.burst,
-                    delay_ms,
-                    jitter_ms: self.jitter,
-                    bandwidth_kbit_s: self.bandwidth.filter(|rate| rate.is_finite()),
-                    outages: None,
-                };
-                conditions.validate().map_err(|error| Failure::input(error.to_string()))?;
-                combinations
-                    .extend(distinct(&self.links.qos).into_iter().map(|&qos| (conditions, qos)));
+                for bandwidth_kbit_s in self.bandwidths() {
+                    let conditions = Conditions {
+                        loss_percent,
+                        loss_direction: self.loss_direction,
+                        burst_ms: self.burst,
+                        delay_ms,
+                        jitter_ms: self.jitter,
+                        bandwidth_kbit_s,
+                        outages: None,
+                    };
+                    conditions.validate().map_err(|error| Failure::input(error.to_string()))?;
+                    let qualities = distinct(&self.links.qos);
+                    combinations.extend(qualities.into_iter().map(|&qos| (conditions, qos)));
+                }
             }
         }
         Ok(combinations)
+    }
+
+    /// Returns the bandwidths of the list; `None` stands for no limit.
+    fn bandwidths(&self) -> Vec<Option<f64>> {
+        match &self.bandwidth[..] {
+            [] => vec![None],
+            rates => distinct(rates)
+                .into_iter()
+                .map(|rate| Some(*rate).filter(|r| r.is_finite()))
+                .collect(),
+        }
     }
 
     /// Returns whether any combination has QoS 2.

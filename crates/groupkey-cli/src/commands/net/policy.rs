@@ -4,17 +4,24 @@ use std::io::Write;
 use std::sync::atomic::Ordering;
 
 use groupkey_choose::number::figure;
+use groupkey_lab::choose::PolicyRow;
 use groupkey_lab::choose::{MeasureError, PolicyTrial, observations, try_policy};
+use groupkey_lab::report::{Report, render};
+use groupkey_lab::results::RunHeader;
 use groupkey_lab::scenario::AdaptiveScenario;
 
 use crate::failure::Failure;
 use crate::interruption;
 use crate::progress::ProgressBar;
+use crate::provenance;
+use crate::results_folder::ResultsFolder;
 use crate::table::{Column, Table};
 
 /// Runs the scenario's policy and prints the phases with their schemes, and what they cost.
 pub(super) fn run(
     scenario: &AdaptiveScenario,
+    name: &str,
+    folder: Option<ResultsFolder>,
     json: bool,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
@@ -37,11 +44,26 @@ pub(super) fn run(
     };
     if json {
         writeln!(out, "{}", serde_json::to_string(&trial).expect("it is a tree"))?;
-        return Ok(());
+    } else {
+        writeln!(out, "{}\n", scenario.description)?;
+        print(&trial, out)?;
     }
-    writeln!(out, "{}\n", scenario.description)?;
-    print(&trial, out)
+    let Some(folder) = folder else { return Ok(()) };
+    let rows = PolicyRow::of(&trial);
+    let assumptions = vec![format!("{}. {GROUNDS}", scenario.description)];
+    let header =
+        RunHeader::new(name, scenario.seed, provenance::COMMIT, provenance::machine(), assumptions);
+    let mut report = Report::default();
+    report.add_policy(&header, rows.clone());
+    let files = folder.finish(&header, &rows, &render(&report))?;
+    if !json {
+        write!(out, "\n{files}")?;
+    }
+    Ok(())
 }
+
+const GROUNDS: &str = "Times until changes are complete are simulated, all else is counted; what a \
+                       change of scheme costs is modelled; the policy decided by the model.";
 
 /// The most phases that are told one by one.
 const PHASES: usize = 40;

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::commands::net::network::NetworkArguments;
 use crate::commands::net::rows;
 use crate::failure::Failure;
+use crate::number::distinct;
 use crate::table::{Column, Table, figure_if_any};
 use crate::{number, value_parsers};
 
@@ -30,10 +31,25 @@ pub(crate) struct ProbeArguments {
     )]
     messages: Option<u32>,
 
+    /// Bytes of a message's payload [default: 100].
+    #[arg(
+        long,
+        value_name = "BYTES",
+        value_delimiter = ',',
+        allow_negative_numbers = true,
+        value_parser = number::whole(0..=MOST_PAYLOAD),
+    )]
+    payload: Vec<u32>,
+
     /// Packet of QoS 2 at which the subscriber takes a message as delivered [default: pubrel].
     #[arg(long, value_name = "PACKET", value_parser = value_parsers::hand_over())]
     until: Option<HandOver>,
 }
+
+/// The longest payload that a probe takes (bytes). A larger number counts as a typing error.
+const MOST_PAYLOAD: u32 = 10_000_000;
+
+const USUAL_PAYLOAD: u32 = 100;
 
 /// The results of a probe in one network. The times are absent if nothing was delivered.
 #[derive(Debug, Serialize)]
@@ -47,6 +63,7 @@ struct ProbeRow {
     qos: u8,
     /// The packet at which a message counts as delivered, if there are several.
     until: Option<&'static str>,
+    payload_bytes: u32,
     messages: u32,
     delivered: usize,
     seed: u64,
@@ -69,12 +86,24 @@ impl ProbeArguments {
     /// Refuses options that only a probe uses. (The parser does not, if another option
     /// excludes --probe.)
     pub(crate) fn refuse_without_probe(&self) -> Result<(), Failure> {
-        let given = [("--messages", self.messages.is_some()), ("--until", self.until.is_some())];
+        let given = [
+            ("--messages", self.messages.is_some()),
+            ("--payload", !self.payload.is_empty()),
+            ("--until", self.until.is_some()),
+        ];
         if self.probe { Ok(()) } else { Failure::refuse_any(&given, "--probe") }
     }
 
     fn messages(&self) -> u32 {
         self.messages.unwrap_or(2_000)
+    }
+
+    /// Returns the payloads, the usual one if none was given (bytes).
+    fn payloads(&self) -> Vec<u32> {
+        match &self.payload[..] {
+            [] => vec![USUAL_PAYLOAD],
+            chosen => distinct(chosen).into_iter().copied().collect(),
+        }
     }
 
     fn until(&self) -> HandOver {
@@ -104,33 +133,49 @@ pub(crate) fn run(
         return Ok(());
     }
 
-    let mut table = Table::new([
-        Column::number("loss %"),
-        Column::number("delay ms"),
-        Column::number("QoS"),
-        Column::number("mean ms"),
-        Column::number("std. error"),
-        Column::number("sd"),
-        Column::number("p50"),
-        Column::number("p90"),
-        Column::number("p99"),
-        Column::number("delivered"),
-        Column::number("resent"),
-        Column::number("wire B"),
-    ]);
+    let has_bandwidths = rows::bandwidths_differ(cases.iter().map(|case| &case.conditions));
+    let payloads = arguments.payloads();
+    let told = [(has_bandwidths, "kbit/s"), (payloads.len() > 1, "payload B")];
+    let told = told.into_iter().filter(|(is_told, _)| *is_told);
+    let mut table = Table::new(
+        [
+            Column::number("loss %"),
+            Column::number("delay ms"),
+            Column::number("QoS"),
+            Column::number("mean ms"),
+            Column::number("std. error"),
+            Column::number("sd"),
+            Column::number("p50"),
+            Column::number("p90"),
+            Column::number("p99"),
+            Column::number("delivered"),
+            Column::number("resent"),
+            Column::number("wire B"),
+        ]
+        .into_iter()
+        .chain(told.map(|(_, name)| Column::number(name))),
+    );
     for case in &cases {
-        table.row(case.probe().cells());
+        let row = case.probe();
+        let rate = row.bandwidth_kbit_s.map_or("inf".to_owned(), |rate| rate.to_string());
+        let further = [(has_bandwidths, rate), (payloads.len() > 1, row.payload_bytes.to_string())];
+        let further = further.into_iter().filter_map(|(is_told, cell)| is_told.then_some(cell));
+        table.row(row.cells().into_iter().chain(further));
     }
     let until = match network.has_qos_2() {
         true => format!(" delivered at {};", packet(arguments.until())),
         false => String::new(),
     };
+    let bytes = match payloads[..] {
+        [bytes] => format!(" of {bytes} bytes"),
+        _ => String::new(),
+    };
     writeln!(
         out,
-        "One publisher, one subscriber, {} messages of 100 bytes, one at a time;{until} seed {seed}.",
+        "One publisher, one subscriber, {} messages{bytes}, one at a time;{until} seed {seed}.",
         arguments.messages(),
     )?;
-    let unusual = cases.first().map(|case| rows::unusual(&case.conditions)).unwrap_or_default();
+    let unusual = rows::unusual(cases.iter().map(|case| &case.conditions));
     if !unusual.is_empty() {
         writeln!(out, "All rows: {}.", unusual.join(", "))?;
     }
@@ -152,7 +197,7 @@ fn cases(
     network: &NetworkArguments,
     seed: u64,
 ) -> Result<Vec<Case>, Failure> {
-    let case = |(conditions, qos): (Conditions, u8)| {
+    let case = |(conditions, qos): (Conditions, u8), payload_bytes: u32| {
         let level = Qos::from_number(qos).expect("--qos takes 0 to 2");
         let defaults = ProbeSettings::new(0.0, Duration::ZERO, level);
         let settings = ProbeSettings {
@@ -160,12 +205,15 @@ fn cases(
             down: conditions.settings(LossDirection::Down),
             until: arguments.until(),
             messages: arguments.messages(),
+            payload_bytes,
             network: NetworkConfig { seed, ..defaults.network },
             ..defaults
         };
         Case { conditions, qos, settings }
     };
-    Ok(network.combinations()?.into_iter().map(case).collect())
+    let payloads = arguments.payloads();
+    let of_network = |network| payloads.iter().map(move |&payload| case(network, payload));
+    Ok(network.combinations()?.into_iter().flat_map(of_network).collect())
 }
 
 impl Case {
@@ -193,6 +241,7 @@ impl Case {
             bandwidth_kbit_s,
             qos: self.qos,
             until: (self.qos == 2).then(|| packet(self.settings.until)),
+            payload_bytes: self.settings.payload_bytes,
             messages: self.settings.messages,
             delivered,
             seed: self.settings.network.seed,

@@ -4,8 +4,9 @@ use std::io::{self, Write};
 
 use groupkey::catalogue::Class;
 use groupkey::protection::Guard;
-use groupkey_choose::number::figure;
+use groupkey_choose::number::{figure, figure_however_small};
 use groupkey_lab::campaign::CampaignOutcome;
+use groupkey_lab::choose::prices;
 use groupkey_lab::conditions::{Conditions, LossDirection};
 use groupkey_lab::plan::Plan;
 use groupkey_lab::results::NetworkRow;
@@ -37,18 +38,15 @@ pub(crate) fn print(
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let mut rows = Vec::new();
-    let connections_end = plans.iter().any(Plan::connections_end);
-    let further = [Column::number("behind"), Column::number("asked").may_go(4)];
-    let mut table = table(further.into_iter().filter(|_| connections_end));
+    let further = FurtherColumns::of(plans);
+    let mut table = table(further.columns());
     let outcome = campaign::run(plans, threads, |row| {
         rows.push(row.clone());
         match format {
             Format::Json => write_json(out, row, false),
             Format::JsonWithSamples => write_json(out, row, true),
             Format::Table => {
-                let further = [count(row.behind), count(row.catch_ups)];
-                let further = further.into_iter().filter(|_| connections_end);
-                table.row(cells(row).into_iter().chain(further));
+                table.row(cells(row).into_iter().chain(further.cells(row)));
                 Ok(())
             }
         }
@@ -66,6 +64,47 @@ pub(crate) fn print(
         tell(&files, format, out)?;
     }
     Ok(())
+}
+
+/// Columns that only some tables have.
+#[derive(Clone, Copy, Debug)]
+struct FurtherColumns {
+    has_bandwidths: bool,
+    has_energy: bool,
+    connections_end: bool,
+}
+
+impl FurtherColumns {
+    fn of(plans: &[Plan]) -> Self {
+        let on_battery = |plan: &Plan| prices(&plan.device).is_some_and(|it| it.radio.is_some());
+        Self {
+            has_bandwidths: bandwidths_differ(plans.iter().map(|plan| &plan.link.initial)),
+            has_energy: plans.iter().any(on_battery),
+            connections_end: plans.iter().any(Plan::connections_end),
+        }
+    }
+
+    fn columns(self) -> impl Iterator<Item = Column> {
+        let columns = [
+            (self.has_bandwidths, Column::number("kbit/s")),
+            (self.has_energy, Column::number("member J").may_go(2)),
+            (self.connections_end, Column::number("behind")),
+            (self.connections_end, Column::number("asked").may_go(4)),
+        ];
+        columns.into_iter().filter_map(|(is_shown, column)| is_shown.then_some(column))
+    }
+
+    fn cells(self, row: &NetworkRow) -> impl Iterator<Item = String> {
+        let rate = row.setting.bandwidth_kbit_s.map_or("inf".to_owned(), |rate| rate.to_string());
+        let joule = row.member_joule.map_or("-".to_owned(), figure_however_small);
+        let cells = [
+            (self.has_bandwidths, rate),
+            (self.has_energy, joule),
+            (self.connections_end, count(row.behind)),
+            (self.connections_end, count(row.catch_ups)),
+        ];
+        cells.into_iter().filter_map(|(is_shown, cell)| is_shown.then_some(cell))
+    }
 }
 
 /// Names the files, which programs that read the rows know.
@@ -95,7 +134,7 @@ pub(super) fn circumstances(plans: &[Plan]) -> String {
         device.name,
         controller_device.name,
     );
-    let mut of_all = peculiarities(plan);
+    let mut of_all = peculiarities(plans);
     for Peculiarity { holds, what } in of_schemes(plans) {
         let mut schemes: Vec<_> =
             plans.iter().filter(|&plan| holds(plan)).map(|plan| plan.scheme.id).collect();
@@ -137,11 +176,12 @@ fn of_schemes(plans: &[Plan]) -> Vec<Peculiarity> {
 }
 
 /// Returns the unusual settings that all rows have in common and that have no column.
-fn peculiarities(plan: &Plan) -> Vec<String> {
+fn peculiarities(plans: &[Plan]) -> Vec<String> {
+    let Some(plan) = plans.first() else { return Vec::new() };
     let usual = Plan::new(plan.scheme, plan.members);
     let mut told = Vec::new();
     told.extend(plan.parameters.iter().map(|(name, value)| format!("{name}={value}")));
-    told.extend(unusual(&plan.link.initial));
+    told.extend(unusual(plans.iter().map(|plan| &plan.link.initial)));
     if let Some(restarts) = plan.restarts {
         told.push(format!("restarts of the broker {restarts}"));
     }
@@ -165,10 +205,11 @@ fn peculiarities(plan: &Plan) -> Vec<String> {
     told
 }
 
-/// Returns the unusual settings of a link, besides its loss and delay.
-pub(super) fn unusual(conditions: &Conditions) -> Vec<String> {
-    let Conditions { loss_direction, burst_ms, jitter_ms, bandwidth_kbit_s, outages, .. } =
-        *conditions;
+/// Returns the unusual settings that all these links have in common, besides loss and delay.
+pub(super) fn unusual<'a>(links: impl Iterator<Item = &'a Conditions> + Clone) -> Vec<String> {
+    let Some(first) = links.clone().next() else { return Vec::new() };
+    let Conditions { loss_direction, burst_ms, jitter_ms, bandwidth_kbit_s, outages, .. } = *first;
+    let bandwidth_kbit_s = bandwidth_kbit_s.filter(|_| !bandwidths_differ(links));
     let mut told = Vec::new();
     if loss_direction != LossDirection::Both {
         told.push(format!("packets lost only {}", loss_direction.name()));
@@ -180,6 +221,12 @@ pub(super) fn unusual(conditions: &Conditions) -> Vec<String> {
     told.extend(bandwidth_kbit_s.map(|rate| format!("{rate} kbit/s")));
     told.extend(outages.map(|outages| format!("outages of each link {outages}")));
     told
+}
+
+/// Returns whether the bandwidths differ, so that each row says its own.
+pub(super) fn bandwidths_differ<'a>(mut links: impl Iterator<Item = &'a Conditions>) -> bool {
+    let first = links.next().map(|link| link.bandwidth_kbit_s);
+    links.any(|link| Some(link.bandwidth_kbit_s) != first)
 }
 
 /// Names the protection of messages, in one word if it is the same for all schemes.

@@ -12,13 +12,17 @@ use groupkey_choose::number::figure_however_small;
 use groupkey_lab::bench::Deviation;
 use groupkey_lab::bench::trace::{ReplayError, ReplayRow, Trace, check, replay};
 use groupkey_lab::device::DeviceProfile;
+use groupkey_lab::report::{Report, render};
+use groupkey_lab::results::RunHeader;
 use groupkey_testkit::rig::Settings;
 
 use crate::commands::scheme_arguments::{FormArguments, SUITE_OF_PROFILE, defaulting};
 use crate::failure::Failure;
+use crate::output::BesideFiles;
 use crate::progress::ProgressBar;
+use crate::results_folder::{OutArguments, ResultsFiles, ResultsFolder, run_name};
 use crate::table::{Column, Table};
-use crate::{interruption, value_parsers};
+use crate::{interruption, provenance, value_parsers};
 
 /// The trace and the schemes to run, and their settings.
 #[derive(Args, Debug)]
@@ -27,6 +31,7 @@ use crate::{interruption, value_parsers};
     mut_arg("profile", |profile| profile.requires("path")),
     mut_arg("suite", |suite| defaulting(suite, SUITE_OF_PROFILE).requires("path")),
     mut_arg("protection", |protection| protection.default_value("mac").requires("path")),
+    mut_arg("out", |out| out.requires("path")),
 )]
 pub(crate) struct ReplayArguments {
     /// Run this trace through schemes instead of making one.
@@ -54,6 +59,9 @@ pub(crate) struct ReplayArguments {
     /// Print one JSON object for each row (JSON Lines).
     #[arg(long, requires = "path")]
     json: bool,
+
+    #[command(flatten)]
+    keeping: OutArguments,
 }
 
 /// Runs the trace in a file through the schemes, one after the other, and prints the costs.
@@ -63,7 +71,7 @@ pub(super) fn run(
     seed: u64,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let ReplayArguments { scheme, form, device, json, .. } = arguments;
+    let ReplayArguments { scheme, form, device, json, keeping, .. } = arguments;
     let suite = form.suite();
     let trace = Trace::load(path).map_err(|error| {
         Failure::input(error.to_string())
@@ -87,6 +95,8 @@ pub(super) fn run(
     let schemes = value_parsers::each_once(scheme);
     // Checked before the first scheme runs: an error loses the results of a long run.
     schemes.iter().try_for_each(|scheme| check(scheme, &settings, &trace)).map_err(refused)?;
+    let folder = keeping.folder()?;
+    let out = &mut BesideFiles::new(out, folder.is_some());
     let stop = interruption::requested();
     let progress = ProgressBar::counting("events");
     let (events, mut rows) = (trace.events().len(), Vec::new());
@@ -116,13 +126,40 @@ pub(super) fn run(
             writeln!(out, "{line}")?;
         }
     } else if !rows.is_empty() {
-        let Settings { profile, protection, .. } = settings;
-        let (profile, protection) = (profile.name(), protection.name());
-        let suite = suite.name();
-        writeln!(out, "{profile} profile, {suite} suite, protection {protection}, seed {seed}.\n")?;
+        writeln!(out, "{}.\n", circumstances(&settings))?;
         print(&rows, device.as_ref(), out)?;
     }
+    if let (Some(folder), None) = (folder, &interrupted) {
+        let files = keep(&folder, &run_name(path), &settings, &rows)?;
+        if !*json {
+            write!(out, "\n{files}")?;
+        }
+    }
     interrupted.map_or(Ok(()), Err)
+}
+
+fn circumstances(settings: &Settings) -> String {
+    let Settings { profile, suite, protection, seed, .. } = settings;
+    let (profile, suite, protection) = (profile.name(), suite.name(), protection.name());
+    format!("{profile} profile, {suite} suite, protection {protection}, seed {seed}")
+}
+
+/// Writes the rows into the folder, and a page of them.
+fn keep(
+    folder: &ResultsFolder,
+    name: &str,
+    settings: &Settings,
+    rows: &[ReplayRow],
+) -> Result<ResultsFiles, Failure> {
+    let assumptions = vec![
+        format!("{}.", circumstances(settings)),
+        "The network is fast and loses nothing; nothing is timed.".to_owned(),
+    ];
+    let (commit, machine) = (provenance::COMMIT, provenance::machine());
+    let header = RunHeader::new(name, settings.seed, commit, machine, assumptions);
+    let mut report = Report::default();
+    report.add_trace(&header, rows.to_vec());
+    folder.finish(&header, rows, &render(&report))
 }
 
 fn refused(error: ReplayError) -> Failure {
@@ -156,9 +193,9 @@ fn print(
     let or_none = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), figure_however_small);
     for row in rows {
         let mut cells = vec![
-            row.scheme.to_owned(),
-            row.provenance.to_owned(),
-            row.role.to_owned(),
+            row.scheme.clone(),
+            row.provenance.clone(),
+            row.role.clone(),
             row.parties.to_string(),
             row.unicast.messages.to_string(),
             row.multicast.messages.to_string(),

@@ -1,7 +1,10 @@
 //! How the rows of each kind of results are compared.
 
 use super::Comparable;
+use crate::audit::Finding;
+use crate::bench::trace::ReplayRow;
 use crate::bench::{BenchRow, rounds};
+use crate::choose::{ChoiceRow, PolicyRow};
 use crate::results::{NetworkRow, RunSample};
 use crate::statistics::Moments;
 
@@ -34,7 +37,6 @@ impl Comparable for BenchRow {
         "measured_over_counted",
     ];
     // Counts are the same in all repetitions. Another seed may change them, chance does not.
-    const DRAWN: &'static [&'static str] = &[];
     const MODELLED: &'static [&'static str] = &[
         "device",
         "device_ns",
@@ -44,18 +46,10 @@ impl Comparable for BenchRow {
         "radio_joule_value",
         "radio_joule_error",
     ];
-    const TIME: &'static str = "mean_ns";
+    const TIME: Option<&'static str> = Some("mean_ns");
 
     fn device(&self) -> Option<&str> {
         self.device.as_deref()
-    }
-
-    fn is_drawn_as(&self, _: &Self) -> bool {
-        true
-    }
-
-    fn drawn(&self, _: &str) -> Vec<f64> {
-        Vec::new()
     }
 
     fn time(&self) -> Moments {
@@ -95,6 +89,12 @@ impl Comparable for NetworkRow {
         "max_in_flight",
         "request_bytes",
         "rest_ms",
+        "outages_per_hour",
+        "outage_s",
+        "restarts_per_hour",
+        "restart_s",
+        "keep_alive_s",
+        "session",
         "device",
         "controller_device",
         "subgroup_device",
@@ -112,15 +112,17 @@ impl Comparable for NetworkRow {
         "computation_ms",
         "member_mean_ms",
     ];
-    const DRAWN: &'static [&'static str] =
-        &["messages", "payload_bytes", "wire_bytes", "retransmissions"];
+    const DRAWN: &'static [&'static str] = &[
+        "messages",
+        "payload_bytes",
+        "wire_bytes",
+        "retransmissions",
+        "member_joule",
+        "behind",
+        "catch_ups",
+    ];
     // A simulated party computes as long as its device does, and that is what a row measures.
-    const MODELLED: &'static [&'static str] = &[];
-    const TIME: &'static str = "mean_ms";
-
-    fn device(&self) -> Option<&str> {
-        None
-    }
+    const TIME: Option<&'static str> = Some("mean_ms");
 
     fn is_drawn_as(&self, other: &Self) -> bool {
         (self.setting.seed, self.runs) == (other.setting.seed, other.runs)
@@ -132,13 +134,14 @@ impl Comparable for NetworkRow {
             "payload_bytes" => Some(run.payload_bytes),
             "wire_bytes" => Some(run.wire_bytes),
             "retransmissions" => Some(run.retransmissions),
+            "behind" => Some(run.behind),
+            "catch_ups" => Some(run.catch_ups),
             _ => None,
         };
-        self.samples.iter().filter_map(value).map(|value| value as f64).collect()
-    }
-
-    fn time(&self) -> Moments {
-        self.repetitions()
+        match column {
+            "member_joule" => self.samples.iter().filter_map(|run| run.member_joule).collect(),
+            _ => self.samples.iter().filter_map(value).map(|value| value as f64).collect(),
+        }
     }
 
     fn repetitions(&self) -> Moments {
@@ -150,4 +153,40 @@ impl Comparable for NetworkRow {
         // A single run may lie anywhere.
         self.ci95_ms.unwrap_or(f64::INFINITY)
     }
+}
+
+impl Comparable for Finding {
+    const KEY: &'static [&'static str] = &["scheme", "profile", "claim", "adversary", "condition"];
+    // Another seed finds another history.
+    const VARYING: &'static [&'static str] = &["history", "derivation"];
+    const TIME: Option<&'static str> = None;
+}
+
+impl Comparable for ReplayRow {
+    const KEY: &'static [&'static str] = &["scheme", "profile", "suite", "protection", "role"];
+    const VARYING: &'static [&'static str] = &["seed"];
+    const MODELLED: &'static [&'static str] = &[
+        "device",
+        "device_seconds",
+        "busiest_seconds",
+        "busiest_joule_value",
+        "busiest_joule_error",
+    ];
+    const TIME: Option<&'static str> = None;
+
+    fn device(&self) -> Option<&str> {
+        self.device.as_deref()
+    }
+}
+
+impl Comparable for ChoiceRow {
+    const KEY: &'static [&'static str] = &["scheme", "parameters", "suite", "protection", "qos"];
+    const VARYING: &'static [&'static str] = &[];
+    const TIME: Option<&'static str> = None;
+}
+
+impl Comparable for PolicyRow {
+    const KEY: &'static [&'static str] = &["what", "candidate", "from_s"];
+    const VARYING: &'static [&'static str] = &[];
+    const TIME: Option<&'static str> = None;
 }

@@ -10,6 +10,7 @@ pub const CR123A_JOULE: f64 = 4_650.0;
 /// How an energy was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum EnergyMethod {
     /// A power meter's log was integrated.
     Meter,

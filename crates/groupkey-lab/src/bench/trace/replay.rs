@@ -12,13 +12,15 @@ use groupkey::catalogue::{Law, Scheme};
 use groupkey::crypto::meter::Meter;
 use groupkey::{MemberId, Operation, PartyId};
 use groupkey_testkit::rig::{OperationReport, Rig, RigError, Settings};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::events::{JoinOrLeave, Trace, TraceEvent};
 use crate::bench::energy::EnergyMethod;
+use crate::bench::file::{counts_of, traffic};
 use crate::bench::samples::counts;
 use crate::bench::{CountedPrimitive, Deviation, MessageTraffic, Reach, Role};
 use crate::device::DeviceProfile;
+use crate::results::{FileRow, ResultColumn, RunRow, fields};
 
 /// The costs of a trace for a scheme's parties.
 #[derive(Clone, Debug)]
@@ -32,31 +34,33 @@ pub struct TraceReplay {
 }
 
 /// What one role did in a whole trace.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReplayRow {
     /// Scheme, by its id in the catalogue.
-    pub scheme: &'static str,
+    pub scheme: String,
     /// Profile: `published` or `sound`.
-    pub profile: &'static str,
+    pub profile: String,
     /// Suite of algorithms.
-    pub suite: &'static str,
+    pub suite: String,
     /// `centralized`, `hybrid` or `distributed`.
-    pub class: &'static str,
+    pub class: String,
     /// `specified`, `reconstructed` or `stand-in`.
-    pub provenance: &'static str,
+    pub provenance: String,
     /// Protection of messages: `none`, `mac` or `signature`.
-    pub protection: &'static str,
+    pub protection: String,
     /// Seed of the run.
     pub seed: u64,
     /// The role. The work of a member as it joins is the `new-member`'s. A sponsor is a member
     /// here.
-    pub role: &'static str,
+    pub role: String,
     /// Number of parties that were in this role at some time.
-    pub parties: usize,
+    pub parties: u64,
     /// Members that joined after the creation.
-    pub joins: usize,
+    pub joins: u64,
     /// Members that left.
-    pub leaves: usize,
+    pub leaves: u64,
     /// Counted primitives of all parties in the role, by the meter's names. Enrolment is not
     /// counted.
     pub primitives: BTreeMap<String, CountedPrimitive>,
@@ -255,17 +259,17 @@ impl TraceReplay {
         let joule = busiest.and_then(|(_, joule)| joule);
         let [unicast, multicast, broadcast] = sent;
         Some(ReplayRow {
-            scheme: self.scheme.id,
-            profile: self.settings.profile.name(),
-            suite: suite.name(),
-            class: self.scheme.class().name(),
-            provenance: self.scheme.provenance.name(),
-            protection: self.settings.protection.name(),
+            scheme: self.scheme.id.to_owned(),
+            profile: self.settings.profile.name().to_owned(),
+            suite: suite.name().to_owned(),
+            class: self.scheme.class().name().to_owned(),
+            provenance: self.scheme.provenance.name().to_owned(),
+            protection: self.settings.protection.name().to_owned(),
             seed: self.settings.seed,
-            role: role.name(),
-            parties: shares.len(),
-            joins: self.joins,
-            leaves: self.leaves,
+            role: role.name().to_owned(),
+            parties: shares.len() as u64,
+            joins: self.joins as u64,
+            leaves: self.leaves as u64,
             primitives: counts(&meter),
             messages: all.messages,
             payload_bytes: all.payload_bytes,
@@ -283,6 +287,39 @@ impl TraceReplay {
             busiest_joule: joule,
             energy_method: joule.map(|_| EnergyMethod::Model),
         })
+    }
+}
+
+impl FileRow for ReplayRow {
+    fn columns() -> Vec<ResultColumn<Self>> {
+        let mut columns = Vec::new();
+        columns.extend(fields![text: scheme, profile, suite, class, provenance, protection]);
+        columns.extend(fields![integer: seed]);
+        columns.extend(fields![text: role]);
+        columns.extend(fields![integer: parties, joins, leaves]);
+        columns.extend(fields![integer: messages, payload_bytes, wire_bytes]);
+        columns.extend(traffic("unicast", |row: &Self| row.unicast));
+        columns.extend(traffic("multicast", |row: &Self| row.multicast));
+        columns.extend(traffic("broadcast", |row: &Self| row.broadcast));
+        columns.extend(traffic("deployment", |row: &Self| row.deployment));
+        columns.push(ResultColumn::text("device", |row: &Self| row.device.clone()));
+        columns.extend(fields![optional number: device_seconds, busiest_seconds]);
+        columns.push(ResultColumn::number("busiest_joule_value", |row: &Self| {
+            row.busiest_joule.map(|energy| energy.value)
+        }));
+        columns.push(ResultColumn::number("busiest_joule_error", |row: &Self| {
+            row.busiest_joule.map(|energy| energy.error)
+        }));
+        columns.extend(counts_of(|row: &Self| &row.primitives));
+        columns
+    }
+}
+
+impl RunRow for ReplayRow {
+    const FORMAT: &'static str = "groupkey-trace";
+
+    fn seed(&self) -> Option<u64> {
+        Some(self.seed)
     }
 }
 
@@ -348,7 +385,7 @@ mod tests {
     #[test]
     fn skdc_sends_each_member_each_key() {
         let rows = run("skdc").expect("it has all operations").rows(None);
-        let roles: Vec<_> = rows.iter().map(|row| row.role).collect();
+        let roles: Vec<_> = rows.iter().map(|row| &*row.role).collect();
         assert_eq!(roles, ["controller", "member", "new-member"]);
         let controller = &rows[0];
         assert_eq!(controller.unicast.messages, 8 + 9 + 8 + 9 + 8);

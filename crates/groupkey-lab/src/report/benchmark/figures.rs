@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use groupkey_choose::number::fixed;
 use minijinja::Value;
 
-use super::lines::{self, Line, Lines, Point, Printed};
 use super::measure::{Measure, Subject};
 use super::role_words;
 use super::series::{self, Series};
 use crate::bench::{Activity, BenchRow, Phase, Role};
 use crate::report::content::PrintedValue;
 use crate::report::content::{Entry, Report};
+use crate::report::lines::{self, Line, Lines, Point, Printed};
 use crate::report::page::{self, PageBlock, PageFigure, Part};
 use crate::report::style::{Styles, published_entry};
 use crate::report::text::capitalised;
@@ -113,7 +113,16 @@ fn figure(
             let id = format!("{id}-panel-{}", panels.len());
             let published = published(printed, measure, &rows);
             let is_published = !published.is_empty();
-            let svg = lines::draw(&Lines { id, title, measure, lines: drawn, published });
+            let (quantity, format) = (measure.name(), measure.format());
+            let svg = lines::draw(&Lines {
+                id,
+                title,
+                quantity,
+                format,
+                up: None,
+                lines: drawn,
+                published,
+            });
             has_published |= svg.is_some() && is_published;
             panels.extend(svg.map(|svg| (heading, svg)));
         }
@@ -134,8 +143,17 @@ fn figure(
         legend.push(published_entry("Published, on the study's device"));
     }
     let device = if nature == "modelled" { shared.place.clone() } else { String::new() };
+    let file = format!(
+        "{}-{}-{}-{}-bit{}{device}",
+        first.role,
+        shared.subject.file(),
+        first.class,
+        first.security_bits,
+        if device.is_empty() { "" } else { "-" },
+    );
     Some(PageFigure {
         id,
+        file,
         title: format!("{}: {}{place}", role_words(&first.role), shared.subject.title()),
         nature,
         legend,
@@ -177,6 +195,7 @@ fn line(series: &Series<'_>, measure: Measure) -> Option<Line> {
         .filter_map(|entry| {
             let (value, error) = measure.of(&entry.row).filter(|(value, _)| *value > 0.0)?;
             Some(Point {
+                row: None,
                 members: f64::from(entry.row.members),
                 value,
                 error,

@@ -3,6 +3,7 @@
 use groupkey_choose::number::{TIMES, scaled};
 
 use crate::bench::BenchRow;
+use crate::report::text::{bytes, energy};
 
 /// A quantity of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,6 +56,17 @@ impl Subject {
             Self::ModelledEnergy => "energy, modelled",
             Self::Storage => "storage",
             Self::Traffic => "messages and bytes sent",
+        }
+    }
+
+    /// Returns its name in the names of files.
+    pub(super) const fn file(self) -> &'static str {
+        match self {
+            Self::Computation => "time-measured",
+            Self::ModelledComputation => "time-modelled",
+            Self::ModelledEnergy => "energy-modelled",
+            Self::Storage => "storage",
+            Self::Traffic => "traffic",
         }
     }
 
@@ -123,19 +135,19 @@ impl Measure {
 
     /// Formats a value with its unit: `12.3 µs`.
     pub(in crate::report) fn words(self, value: f64) -> String {
-        let steps: &[(f64, &str)] = match self {
-            Self::Time | Self::DeviceTime => TIMES,
-            Self::DeviceEnergy => ENERGIES,
-            Self::PermanentBytes | Self::TemporaryBytes | Self::WireBytes => BYTES,
-            Self::Messages => COUNTS,
-        };
-        scaled(value, steps)
+        (self.format())(value)
+    }
+
+    /// Returns what formats its values.
+    pub(super) fn format(self) -> fn(f64) -> String {
+        match self {
+            Self::Time | Self::DeviceTime => |ns| scaled(ns, TIMES),
+            Self::DeviceEnergy => energy,
+            Self::PermanentBytes | Self::TemporaryBytes | Self::WireBytes => bytes,
+            Self::Messages => |count| scaled(count, &[(1.0, "")]),
+        }
     }
 }
-
-const ENERGIES: &[(f64, &str)] = &[(1e-9, "nJ"), (1e-6, "µJ"), (1e-3, "mJ"), (1.0, "J")];
-const BYTES: &[(f64, &str)] = &[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")];
-const COUNTS: &[(f64, &str)] = &[(1.0, "")];
 
 #[cfg(test)]
 mod tests {

@@ -1,15 +1,25 @@
 //! The factors by which each network multiplies an operation's time.
 
 use super::distinct;
+use super::panels::{PlacedRow, differ_in_loss_and_delay_alone};
 use crate::report::page::PageBlock;
 use crate::report::style::{Style, Styles};
 use crate::report::table::{PageCell, PageColumn, PageTable};
 use crate::report::text::{capitalised, factor, operation, time};
 use crate::results::NetworkRow;
 
-/// Makes a table of factors, which are shaded. It has a line for each operation and scheme at its largest size, and
-/// a column for each network, by delay and then loss. Returns nothing if there is only one network.
-pub(in crate::report) fn factors(rows: &[NetworkRow], styles: &Styles) -> Option<Vec<PageBlock>> {
+/// Makes a table of factors, which are shaded. It has a line for each operation and scheme at its
+/// largest size, and a column for each network, by delay and then loss. Returns nothing if there is
+/// only one network, or if rows differ in something else.
+pub(in crate::report) fn factors(
+    placed: &[PlacedRow<'_>],
+    styles: &Styles,
+) -> Option<Vec<PageBlock>> {
+    if !differ_in_loss_and_delay_alone(placed) {
+        return None;
+    }
+    let rows: Vec<&NetworkRow> = placed.iter().map(|placed| placed.row).collect();
+    let rows = &rows[..];
     let losses = distinct(rows.iter().map(|row| row.setting.loss_percent));
     let delays = distinct(rows.iter().map(|row| row.setting.delay_ms));
     let networks: Vec<(f64, f64)> =
@@ -63,7 +73,7 @@ struct Line<'a> {
 
 impl<'a> Line<'a> {
     fn of(
-        rows: &[NetworkRow],
+        rows: &[&NetworkRow],
         style: &'a Style,
         operation: &'a str,
         best: (f64, f64),

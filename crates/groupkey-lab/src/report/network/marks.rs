@@ -2,61 +2,64 @@
 
 use minijinja::Value;
 
-use super::spread::Spread;
+use super::quantity::Spread;
 use crate::report::axis::Axis;
 use crate::report::style::Style;
 use crate::report::svg::{Plot, Svg};
-use crate::report::text::{tick, time};
+use crate::report::text::tick;
 
 /// One panel: the facets (group sizes) side by side on a shared axis.
 #[derive(Clone, Debug)]
-pub(super) struct Panel<'a> {
+pub(in crate::report) struct Panel<'a> {
     /// Unique in the page.
-    pub(super) id: String,
-    pub(super) title: String,
-    pub(super) description: String,
-    /// What the axis measures.
-    pub(super) quantity: &'static str,
-    pub(super) axis: &'a Axis,
+    pub(in crate::report) id: String,
+    pub(in crate::report) title: String,
+    pub(in crate::report) description: String,
+    /// What the axis measures, and the format of its values.
+    pub(in crate::report) quantity: &'static str,
+    pub(in crate::report) format: fn(f64) -> String,
+    pub(in crate::report) axis: &'a Axis,
     /// The schemes drawn; the points of a category are in this order.
-    pub(super) styles: &'a [Style],
-    pub(super) facets: Vec<Facet>,
+    pub(in crate::report) styles: &'a [Style],
+    pub(in crate::report) facets: Vec<Facet>,
     /// What the categories are; the text is under the axis.
-    pub(super) categories: &'static str,
+    pub(in crate::report) categories: &'static str,
 }
 
 /// One group size.
 #[derive(Clone, Debug)]
-pub(super) struct Facet {
-    pub(super) label: String,
-    pub(super) categories: Vec<Category>,
+pub(in crate::report) struct Facet {
+    pub(in crate::report) label: String,
+    pub(in crate::report) categories: Vec<Category>,
 }
 
 /// One packet loss.
 #[derive(Clone, Debug)]
-pub(super) struct Category {
-    pub(super) label: String,
-    pub(super) points: Vec<Option<MarkValues>>,
+pub(in crate::report) struct Category {
+    pub(in crate::report) label: String,
+    pub(in crate::report) points: Vec<Option<MarkValues>>,
 }
 
-/// The values of one row (ms).
+/// The values of one row.
 #[derive(Clone, Debug)]
-pub(super) struct MarkValues {
+pub(in crate::report) struct MarkValues {
     /// Place of the row in the page's data.
-    pub(super) row: usize,
-    pub(super) spread: Spread,
+    pub(in crate::report) row: usize,
+    pub(in crate::report) spread: Spread,
+    /// The ends of the thick line.
+    pub(in crate::report) whisker: (f64, f64),
     /// The part of the mean that is transmission; the foot of a stacked bar.
-    pub(super) transmission: f64,
+    pub(in crate::report) transmission: f64,
     /// All values in words.
-    pub(super) words: String,
+    pub(in crate::report) words: String,
     /// The study's value, and words about it.
-    pub(super) published: Option<(f64, String)>,
+    pub(in crate::report) published: Option<(f64, String)>,
 }
 
 const PLOT: Plot = Plot::WITH_HEADINGS;
 
 /// Draws means as marks, with whiskers and lines from loss to loss.
-pub(super) fn marks(panel: &Panel<'_>) -> Value {
+pub(in crate::report) fn marks(panel: &Panel<'_>) -> Value {
     let mut svg = panel.begin();
     for (number, style) in panel.styles.iter().enumerate() {
         svg.begin(&style.series());
@@ -73,18 +76,18 @@ pub(super) fn marks(panel: &Panel<'_>) -> Value {
 }
 
 /// Draws means of a single scheme as bars: transmission at the foot, computation on top.
-pub(super) fn stacked_bars(panel: &Panel<'_>) -> Value {
+pub(in crate::report) fn stacked_bars(panel: &Panel<'_>) -> Value {
     let mut svg = panel.begin();
     for facet in 0..panel.facets.len() {
         let width = (panel.category_width(facet) * 0.56).min(30.0);
         for (x, point) in panel.placed(facet, 0) {
-            let Spread { mean, sd, .. } = point.spread;
+            let (mean, (low, high)) = (point.spread.mean, point.whisker);
             let (foot, joint, top) = (panel.y(0.0), panel.y(point.transmission), panel.y(mean));
             svg.begin_row(point.row, (x, top), &point.words);
             for (class, from, to) in [("transmission", foot, joint), ("computation", joint, top)] {
                 svg.rect(class, (x - width / 2.0, to), (width, from - to), 0.0);
             }
-            let (upper, lower) = (panel.y(mean + sd), panel.y(mean - sd));
+            let (upper, lower) = (panel.y(high), panel.y(low));
             svg.path("bar-whisker", format_args!("M{x:.1} {upper:.1}V{lower:.1}"));
             svg.end();
         }
@@ -96,7 +99,7 @@ impl Panel<'_> {
     /// Draws everything behind the marks.
     fn begin(&self) -> Svg {
         let mut svg = PLOT.begin(&self.id, &self.title).described(&self.description);
-        PLOT.up(&mut svg, self.axis, self.quantity, |ms| tick(&time(ms)));
+        PLOT.up(&mut svg, self.axis, self.quantity, |value| tick(&(self.format)(value)));
         let mut labels = Vec::new();
         for (number, facet) in self.facets.iter().enumerate() {
             let left = number as f64 / self.facets.len() as f64;
@@ -128,14 +131,19 @@ impl Panel<'_> {
     /// Draws mean, standard deviation (thick), median (tick across) and 99th percentile (thin, to
     /// the cap).
     fn mark(&self, svg: &mut Svg, x: f64, point: &MarkValues, style: &Style) {
-        let Spread { mean, sd, p50, p99 } = point.spread;
-        let y = self.y(mean);
-        let (upper, lower, p50, p99) =
-            (self.y(mean + sd), self.y(mean - sd), self.y(p50), self.y(p99));
+        let Spread { mean, p50, p99, .. } = point.spread;
+        let (low, high) = point.whisker;
+        let (y, upper, lower) = (self.y(mean), self.y(high), self.y(low));
         svg.begin_row(point.row, (x, y), &point.words);
-        svg.path("tail", format_args!("M{x:.1} {y:.1}V{p99:.1}M{:.1} {p99:.1}h5", x - 2.5));
-        svg.path("whisker", format_args!("M{x:.1} {upper:.1}V{lower:.1}"));
-        svg.path("median", format_args!("M{:.1} {p50:.1}h11", x - 5.5));
+        // A single value has nothing but its mark.
+        if p50 != mean || p99 != mean {
+            let (p50, p99) = (self.y(p50), self.y(p99));
+            svg.path("tail", format_args!("M{x:.1} {y:.1}V{p99:.1}M{:.1} {p99:.1}h5", x - 2.5));
+            svg.path("median", format_args!("M{:.1} {p50:.1}h11", x - 5.5));
+        }
+        if low < high {
+            svg.path("whisker", format_args!("M{x:.1} {upper:.1}V{lower:.1}"));
+        }
         svg.dot((x, y), style);
         svg.end();
     }

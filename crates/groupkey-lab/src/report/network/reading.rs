@@ -4,8 +4,7 @@
 use groupkey_choose::number::fixed;
 
 use super::distinct;
-use super::spread::Spread;
-use crate::report::content::TimeQuantity;
+use super::quantity::{NetworkQuantity, Spread};
 use crate::report::style::Style;
 use crate::report::text::{factor, operation, time};
 use crate::results::NetworkRow;
@@ -21,7 +20,7 @@ pub(super) fn sentences(
     rows: &[&NetworkRow],
     styles: &[Style],
     operation_id: &str,
-    quantity: TimeQuantity,
+    quantity: NetworkQuantity,
     stacked: bool,
 ) -> Vec<Sentence> {
     let Some(view) = View::of(rows, styles, operation_id, quantity) else { return Vec::new() };
@@ -41,7 +40,7 @@ pub(super) fn sentences(
 struct View<'a> {
     rows: &'a [&'a NetworkRow],
     styles: &'a [Style],
-    quantity: TimeQuantity,
+    quantity: NetworkQuantity,
     noun: String,
     /// The fewest and the most members.
     members: (u32, u32),
@@ -54,7 +53,7 @@ impl<'a> View<'a> {
         rows: &'a [&'a NetworkRow],
         styles: &'a [Style],
         operation_id: &str,
-        quantity: TimeQuantity,
+        quantity: NetworkQuantity,
     ) -> Option<Self> {
         let losses = distinct(rows.iter().map(|row| row.setting.loss_percent));
         let delays = distinct(rows.iter().map(|row| row.setting.delay_ms));
@@ -63,7 +62,7 @@ impl<'a> View<'a> {
         let sizes = || rows.iter().map(|row| row.setting.members);
         let article = if operation_id == "create" { "" } else { "a " };
         let during =
-            if quantity == TimeQuantity::Transmission { "transmission during " } else { "" };
+            if quantity == NetworkQuantity::Transmission { "transmission during " } else { "" };
         Some(Self {
             rows,
             styles,
@@ -125,7 +124,7 @@ impl<'a> View<'a> {
     fn spread(&self) -> Option<String> {
         let told = self.in_networks(&self.networks[..3], |network| {
             let sd = |style: &Style| {
-                Some(Spread::of(self.row(style, self.members.1, network)?, self.quantity).sd)
+                Some(Spread::of(self.row(style, self.members.1, network)?, self.quantity)?.sd)
             };
             self.range(sd, time)
         })?;
@@ -185,7 +184,7 @@ impl<'a> View<'a> {
     }
 
     fn mean(&self, style: &Style, members: u32, network: Network) -> Option<f64> {
-        self.row(style, members, network).map(|row| Spread::of(row, self.quantity).mean)
+        Some(Spread::of(self.row(style, members, network)?, self.quantity)?.mean)
     }
 
     /// Formats a range over the schemes: `5.1`, or `1.2 (skdc) to 5.1 (lkh-group)`.

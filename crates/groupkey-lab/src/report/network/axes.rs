@@ -1,55 +1,21 @@
-//! How far the runs of a row lie apart, and the axes that show them.
+//! The axes of a figure, which show how far the runs of its rows lie apart.
 
+use super::quantity::Spread;
 use crate::report::axis::Axis;
-use crate::report::content::TimeQuantity;
-use crate::results::NetworkRow;
-use crate::statistics::Summary;
 
-/// Statistics of a row in one quantity (ms).
+/// What an axis must show: the marks from least to greatest, the whiskers up to the top.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Spread {
-    pub(super) mean: f64,
-    pub(super) sd: f64,
-    pub(super) p50: f64,
-    pub(super) p99: f64,
-}
-
-impl Spread {
-    pub(super) fn of(row: &NetworkRow, quantity: TimeQuantity) -> Self {
-        match quantity {
-            TimeQuantity::Transmission => {
-                let samples: Vec<f64> = row.samples.iter().map(|s| s.transmission_ms).collect();
-                if samples.is_empty() {
-                    return Self::exactly(row.transmission_ms);
-                }
-                let Summary { sd, p50, p99, .. } = Summary::of(&samples);
-                Self { mean: row.transmission_ms, sd: sd.unwrap_or(0.0), p50, p99 }
-            }
-            TimeQuantity::Total | TimeQuantity::TransmissionShare => {
-                let sd = row.sd_ms.unwrap_or(0.0);
-                Self { mean: row.mean_ms, sd, p50: row.p50_ms, p99: row.p99_ms }
-            }
-        }
-    }
-
-    /// Creates a value without any spread.
-    pub(super) fn exactly(ms: f64) -> Self {
-        Self { mean: ms, sd: 0.0, p50: ms, p99: ms }
-    }
-}
-
-/// What an axis must show (ms): the marks from least to greatest, the whiskers up to the top.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Extent {
+pub(in crate::report) struct Extent {
     least: f64,
     greatest: f64,
     top: f64,
 }
 
 impl Extent {
-    pub(super) const NOTHING: Self = Self { least: f64::INFINITY, greatest: 0.0, top: 0.0 };
+    pub(in crate::report) const NOTHING: Self =
+        Self { least: f64::INFINITY, greatest: 0.0, top: 0.0 };
 
-    pub(super) fn with(self, spread: Spread) -> Self {
+    pub(in crate::report) fn with(self, spread: Spread) -> Self {
         Self {
             least: self.least.min(spread.mean),
             greatest: self.greatest.max(spread.mean),
@@ -68,7 +34,7 @@ impl Extent {
 
 /// Returns an axis for each panel. All panels have the same axis, unless that would flatten one of
 /// them. The axis of bars starts at zero.
-pub(super) fn axes(panels: &[Extent], bars: bool) -> Vec<Axis> {
+pub(in crate::report) fn axes(panels: &[Extent], bars: bool) -> Vec<Axis> {
     let axis = |extent: &Extent| {
         if bars {
             Axis::from_zero(extent.top)

@@ -3,11 +3,10 @@
 use groupkey_choose::number::digits;
 use minijinja::Value;
 
-use super::measure::Measure;
-use crate::report::axis::Axis;
-use crate::report::style::Style;
-use crate::report::svg::{Plot, Position, Svg, joined};
-use crate::report::text::tick;
+use super::axis::Axis;
+use super::style::Style;
+use super::svg::{Plot, Position, Svg, joined};
+use super::text::tick;
 
 /// One panel.
 #[derive(Clone, Debug)]
@@ -16,7 +15,12 @@ pub(super) struct Lines {
     pub(super) id: String,
     /// What a screen reader says first.
     pub(super) title: String,
-    pub(super) measure: Measure,
+    /// What the upper axis measures.
+    pub(super) quantity: &'static str,
+    /// Formats a value with its unit.
+    pub(super) format: fn(f64) -> String,
+    /// The upper axis, if other panels share it.
+    pub(super) up: Option<Axis>,
     pub(super) lines: Vec<Line>,
     /// Values that a study prints.
     pub(super) published: Vec<Printed>,
@@ -33,6 +37,8 @@ pub(super) struct Line {
 /// One row.
 #[derive(Clone, Debug)]
 pub(super) struct Point {
+    /// Place of the row in the page's data, if a reader may save it.
+    pub(super) row: Option<usize>,
     pub(super) members: f64,
     pub(super) value: f64,
     /// Half width of its interval.
@@ -53,8 +59,7 @@ pub(super) struct Printed {
 pub(super) fn draw(panel: &Lines) -> Option<Value> {
     let frame = Frame::of(panel)?;
     let mut svg = PLOT.begin(&panel.id, &panel.title);
-    let measure = panel.measure;
-    PLOT.up(&mut svg, &frame.up, measure.name(), |value| tick(&measure.words(value)));
+    PLOT.up(&mut svg, &frame.up, panel.quantity, |value| tick(&(panel.format)(value)));
     PLOT.across(&mut svg, &frame.across, "members", trimmed);
     for line in &panel.lines {
         svg.begin(&line.style.series());
@@ -63,7 +68,10 @@ pub(super) fn draw(panel: &Lines) -> Option<Value> {
             line.points.iter().map(|point| frame.place(point, 0.0)).collect();
         svg.polyline("curve", &places);
         for (point, &place) in line.points.iter().zip(&places) {
-            svg.begin_mark("mark", place, &point.words);
+            match point.row {
+                Some(row) => svg.begin_row(row, place, &point.words),
+                None => svg.begin_mark("mark", place, &point.words),
+            }
             svg.dot(place, &line.style);
             svg.end();
         }
@@ -88,7 +96,8 @@ impl Frame {
         let sizes = range(points().map(|point| point.members))?;
         let values = range(points().map(|point| point.value).chain(printed))?;
         let top = points().map(|point| point.value + point.error).fold(values.1, f64::max);
-        Some(Self { across: Axis::spanning(sizes, sizes.1), up: Axis::spanning(values, top) })
+        let up = panel.up.clone().unwrap_or_else(|| Axis::spanning(values, top));
+        Some(Self { across: Axis::spanning(sizes, sizes.1), up })
     }
 
     /// Returns the place of a point, or of an end of its interval.
@@ -150,6 +159,7 @@ mod tests {
 
     fn drawn(points: &[(f64, f64)]) -> String {
         let points = points.iter().map(|&(members, value)| Point {
+            row: None,
             members,
             value,
             error: 0.0,
@@ -157,8 +167,9 @@ mod tests {
         });
         let lines = vec![Line { style: Style::new("skdc", 0), points: points.collect() }];
         let (id, title) = ("panel".to_owned(), "panel".to_owned());
-        let measure = Measure::Messages;
-        let panel = Lines { id, title, measure, lines, published: Vec::new() };
+        let (quantity, format) = ("messages", |value| digits(value));
+        let (up, published) = (None, Vec::new());
+        let panel = Lines { id, title, quantity, format, up, lines, published };
         draw(&panel).expect("there are points").to_string()
     }
 
