@@ -28,7 +28,7 @@ mod transit;
 
 pub use self::forger::Forger;
 pub use self::history::Move;
-pub use self::journal::{Journal, JournalEntry};
+pub use self::journal::{JournalEntry, RigJournal};
 pub use self::report::{OperationReport, RigError, SentMessage};
 pub use self::state::{Rig, SUITES, Settings};
 pub use self::trace::{OperationTrace, TracedMessage, TracedOperation, ValueId};

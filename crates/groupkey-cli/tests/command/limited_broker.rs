@@ -71,6 +71,35 @@ fn a_broker_with_a_lower_qos_carries_the_group_and_that_is_told() {
     assert!(told.contains("0 failed"), "{told}");
 }
 
+/// It was off when it was evicted. The service tells it, and a supervisor need not start it again.
+#[test]
+fn an_evicted_member_ends_with_3_however_often_it_is_started() {
+    let Some((port, _broker)) = mosquitto_with("evicted", "") else { return };
+    let folder = Folder::new();
+    let broker = format!("port = {port}");
+    let mut service = format!("store = 'group.redb'\n[group]\nfounders = 3\n[broker]\n{broker}\n");
+    for (number, name) in ["a", "b", "c"].into_iter().enumerate() {
+        service += &format!("[[device]]\nname = '{name}'\nkey = '{}'\n", key(number));
+        folder.file(&format!("{name}.toml"), &member(name, number, &broker));
+    }
+    folder.file("serve.toml", &service);
+    let mut service = Process::start(&folder, &["serve", "--config", "serve.toml"]);
+    let [mut a, mut b, mut c] = ["a.toml", "b.toml", "c.toml"]
+        .map(|file| Process::start(&folder, &["member", "--config", file, "--json"]));
+    let is_epoch = |line: &str| line.contains("\"epoch\"");
+    for member in [&mut a, &mut b, &mut c] {
+        member.wait_for(is_epoch);
+    }
+    drop(c);
+    service.says(b"evict c\n");
+    a.wait_for(is_epoch);
+    for _ in 0..2 {
+        let ended = groupkey_in(folder.path(), &["member", "--config", "c.toml"]);
+        assert_eq!(ended.code, 3, "{ended:?}");
+        assert!(ended.stderr.contains("evicted from the group"), "{ended:?}");
+    }
+}
+
 /// A running command.
 struct Process {
     child: Child,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use groupkey::catalogue::{Law, Recovery, Scheme};
 use groupkey::{Epoch, MemberId, Operation, PartyId, SubgroupId};
-use groupkey_testkit::rig::{Guard, Journal, Rig, Settings, ValueId};
+use groupkey_testkit::rig::{Guard, Rig, RigJournal, Settings, ValueId};
 
 use super::audited_scheme::AuditedScheme;
 
@@ -122,7 +122,7 @@ impl History {
         &self,
         subject: &AuditedScheme,
         seed: u64,
-        journal: Option<Journal>,
+        journal: Option<RigJournal>,
     ) -> Option<ExecutedHistory> {
         if self.members.len() + self.events.len() > MOST {
             return None;

@@ -1,6 +1,6 @@
 //! Shortens a history that breaks a claim, as long as the claim stays broken.
 
-use groupkey_testkit::rig::{Journal, OperationTrace};
+use groupkey_testkit::rig::{OperationTrace, RigJournal};
 
 use super::audited_scheme::AuditedScheme;
 use super::claims::{Claim, ClaimSet};
@@ -39,7 +39,7 @@ pub(super) fn retell(
     history: &History,
     claim: Claim,
     seed: u64,
-    journal: Journal,
+    journal: RigJournal,
 ) -> BrokenHistory {
     let history = smallest(subject, history, claim, seed);
     let run = history.run_recorded(subject, seed, Some(journal));

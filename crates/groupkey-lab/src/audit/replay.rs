@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use groupkey::catalogue::Adversary;
-use groupkey_testkit::rig::{Journal, JournalEntry};
+use groupkey_testkit::rig::{JournalEntry, RigJournal};
 
 use super::AuditOptions;
 use super::attacks::{ATTACKS, Attack};
@@ -99,7 +99,7 @@ fn replay_claim(
         if !minimise::breaks(subject, &history, claim, seed) {
             continue;
         }
-        let journal = Journal::default();
+        let journal = RigJournal::default();
         let broken = minimise::retell(subject, &history, claim, seed, journal.clone());
         finding.found = Found::Broken;
         finding.history = broken.history.described();

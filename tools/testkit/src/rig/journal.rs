@@ -18,7 +18,7 @@ use crate::rig::transit::{Fate, ScheduledDelivery, read};
 
 /// The entries of a run, in order. A copy is the same journal.
 #[derive(Clone, Debug, Default)]
-pub struct Journal(Rc<RefCell<Vec<JournalEntry>>>);
+pub struct RigJournal(Rc<RefCell<Vec<JournalEntry>>>);
 
 /// Something that happened. Parties are told in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub enum JournalEntry {
     },
 }
 
-impl Journal {
+impl RigJournal {
     /// Returns the entries so far.
     pub fn entries(&self) -> Ref<'_, [JournalEntry]> {
         Ref::map(self.0.borrow(), Vec::as_slice)
@@ -119,7 +119,7 @@ impl JournalEntry {
 
 impl Rig {
     /// Writes a journal from now on.
-    pub fn record(&mut self, journal: Journal) {
+    pub fn record(&mut self, journal: RigJournal) {
         self.journal = Some(journal);
     }
 
@@ -208,7 +208,7 @@ mod tests {
     /// Who has the key follows from the journal, and what the adversary did stands in it.
     #[test]
     fn a_journal_has_messages_keys_and_what_the_adversary_did() {
-        let journal = Journal::default();
+        let journal = RigJournal::default();
         let skdc = scheme("skdc").expect("in the catalogue");
         let mut rig = Rig::new(skdc, Settings { latency: 0, ..Settings::default() });
         rig.record(journal.clone());

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::Deref;
 
 use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
-use groupkey_testkit::rig::{Journal, RigError};
+use groupkey_testkit::rig::{RigError, RigJournal};
 
 use crate::audit::audited_scheme::AuditedScheme;
 use crate::audit::claims::Claim;
@@ -38,7 +38,7 @@ pub struct Attack {
 pub(super) struct AttackTarget<'a> {
     configuration: &'a Configuration,
     /// One journal for each group, in order. None if nobody will read them.
-    journals: Option<RefCell<Vec<Journal>>>,
+    journals: Option<RefCell<Vec<RigJournal>>>,
 }
 
 /// The result of an attack.
@@ -61,7 +61,7 @@ impl Attack {
         &self,
         configuration: &Configuration,
         seed: u64,
-    ) -> (Finding, Vec<Journal>) {
+    ) -> (Finding, Vec<RigJournal>) {
         let journals = Some(RefCell::default());
         let target = AttackTarget { configuration, journals };
         let finding = self.run_on(&target, seed);
@@ -127,8 +127,8 @@ impl<'a> AttackTarget<'a> {
     }
 
     /// Returns the journal of another group, if somebody will read it.
-    pub(super) fn journal(&self) -> Option<Journal> {
-        let journal = Journal::default();
+    pub(super) fn journal(&self) -> Option<RigJournal> {
+        let journal = RigJournal::default();
         self.journals.as_ref()?.borrow_mut().push(journal.clone());
         Some(journal)
     }

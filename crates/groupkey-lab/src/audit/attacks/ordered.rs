@@ -10,7 +10,7 @@ use groupkey::{
     Party, PartyId, Recipient, Suite,
 };
 use groupkey_testkit::credentials::Credentials;
-use groupkey_testkit::rig::{Journal, JournalEntry, RigError};
+use groupkey_testkit::rig::{JournalEntry, RigError, RigJournal};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
@@ -131,7 +131,7 @@ struct Circle {
     seats: BTreeMap<u32, OrderedParty>,
     queue: VecDeque<(u32, Recipient, Vec<u8>)>,
     refusals: Vec<Error>,
-    journal: Option<Journal>,
+    journal: Option<RigJournal>,
     seed: u64,
 }
 
