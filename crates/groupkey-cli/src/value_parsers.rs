@@ -253,7 +253,11 @@ pub(crate) fn device_text() -> impl TypedValueParser<Value = String> {
     });
     let radios = radios()
         .map(|(name, radio)| (name, Radio::text(name).unwrap_or_default().to_owned(), radio.link));
-    let load = |path: &Path| DeviceProfile::load(path).map(|device| device.to_toml());
+    let load = |path: &Path| {
+        let text = InputError::read(path)?;
+        let device = DeviceProfile::of_file(&text, path)?;
+        Ok(if device.board.is_some() { text } else { device.to_toml() })
+    };
     NamedOrFile { named: named(devices.chain(radios)), load, page: "docs/devices.md" }
 }
 

@@ -42,6 +42,11 @@ fn what_is_shown_can_be_read_again() {
     folder.file("mine.toml", &shown);
     let again = groupkey_in(folder.path(), &["device", "show", "mine.toml"]).success();
     assert_eq!(again, shown);
+    // A board keeps its memory.
+    let board = groupkey("device show nrf52840").success();
+    folder.file("board.toml", &board);
+    let again = groupkey_in(folder.path(), &["device", "show", "board.toml"]).success();
+    assert_eq!(again, board);
 
     folder.file("bad.toml", &shown.replacen("per_call_ns", "per_cal_ns", 1));
     let refused = groupkey_in(folder.path(), &["device", "show", "bad.toml"]);

@@ -66,10 +66,12 @@ fn a_basis_gives_what_a_profile_does_not_say() {
 #[test]
 fn every_profile_is_written_as_it_is_read() {
     for name in DeviceProfile::names() {
-        let device = device(name);
+        let mut device = device(name);
         let text = device.to_toml();
         let read = DeviceProfile::from_toml(&text)
             .unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
+        // A board has a file of its own kind.
+        device.board = None;
         assert_eq!(read, device);
     }
 }
