@@ -5,7 +5,7 @@
 //! request:  [body, proof, signature]
 //! body:     [context, name, identity, ephemeral, stamp, place, attempt, secret, resumes]
 //! place:    [number, founding]
-//! offer:    [place or null, epoch, resumptions, hash of the request, proof, signature]
+//! offer:    [place or null, epoch, resumptions, stamp, hash of the request, proof, signature]
 //! welcome:  [ephemeral, sealed, signature]  sealed: member's number, form, keys, enrolment, epoch
 //! ```
 //!
@@ -34,8 +34,10 @@
 //!   concerns an earlier membership.
 //! - The founding is a hash of the group's instance, which a service draws with a new store. So a
 //!   service that lost its store admits nobody because of a recorded request.
-//! - `stamp` grows with every request of a name. It can be the time in ms since 1970. The service
-//!   accepts each stamp once.
+//! - `stamp` grows with every request of a name. It can be the time in ms since 1970. The service acts
+//!   on each stamp once. Its offer has the device's last stamp. A device whose stamps are earlier goes on
+//!   from there, and asks again: it needs no clock, and a clock that was ahead shuts nobody out. A
+//!   recording of a request gets an offer, too, and nothing changes.
 //! - `attempt` is random. A device draws it when it begins to join, and again after a long time
 //!   without an answer. A member that asks with the same attempt still waits for its welcome, and
 //!   the service repeats the welcome. A member that asks with another attempt has lost its state:
@@ -131,19 +133,20 @@ pub(crate) struct Place {
 
 impl Offer {
     fn offered(&self) -> Option<OfferedPlace> {
-        let &Self { place, epoch, resumptions, .. } = self;
-        place.map(|place| OfferedPlace { place, epoch, resumptions })
+        let &Self { place, epoch, resumptions, stamp, .. } = self;
+        place.map(|place| OfferedPlace { place, epoch, resumptions, stamp })
     }
 }
 
 impl OfferedPlace {
-    /// Returns the bytes that are signed: number, founding, epoch, and the count of resumptions with a
-    /// byte before it, if there is one.
+    /// Returns the bytes that are signed: number, founding, epoch, stamp, and the count of resumptions
+    /// with a byte before it, if there is one.
     fn content(&self) -> Vec<u8> {
         let (number, founding) = self.place.parts();
         let count = self.resumptions.map(|count| [&[1], &count.to_be_bytes()[..]].concat());
         let count = count.unwrap_or_else(|| [0].into());
-        [&number[..], founding, &self.epoch.to_be_bytes(), &count].concat()
+        let (epoch, stamp) = (self.epoch.to_be_bytes(), self.stamp.to_be_bytes());
+        [&number[..], founding, &epoch, &stamp, &count].concat()
     }
 }
 
@@ -189,13 +192,16 @@ pub(crate) struct Offer {
     /// How many resumptions the service has counted, if this one is among them.
     #[n(2)]
     resumptions: Option<u32>,
-    /// The hash of the request that the offer answers.
+    /// The last stamp of the device, or 0.
     #[n(3)]
+    stamp: u64,
+    /// The hash of the request that the offer answers.
+    #[n(4)]
     hash: ByteArray<32>,
     /// HMAC-SHA-256 with the shared secret, or nothing if there is none.
-    #[n(4)]
-    proof: ByteVec,
     #[n(5)]
+    proof: ByteVec,
+    #[n(6)]
     signature: ByteArray<64>,
 }
 
@@ -207,6 +213,8 @@ pub(crate) struct OfferedPlace {
     pub(crate) epoch: u64,
     /// How many resumptions the service has counted, if this one is among them.
     pub(crate) resumptions: Option<u32>,
+    /// The last stamp of the device, or 0. Its next one must be later.
+    pub(crate) stamp: u64,
 }
 
 /// An offer that answers a request.
@@ -372,6 +380,7 @@ impl JoinRequest {
             place: offered.map(|offered| offered.place),
             epoch: offered.map_or(0, |offered| offered.epoch),
             resumptions: offered.and_then(|offered| offered.resumptions),
+            stamp: offered.map_or(0, |offered| offered.stamp),
             hash: self.hash.into(),
             proof: proof(shared, OFFER_PROOF, &parts).into(),
             signature: service.sign(OFFER, &parts).into(),

@@ -300,10 +300,9 @@ impl Member {
     /// it is one.
     fn learn_founding(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) -> bool {
         let (service, shared) = (self.service.as_ref(), self.settings.shared.as_ref());
-        let (offered, epoch, asked) = match self.catching_up.answer(bytes, service, shared) {
-            Some((Offered::Place(OfferedPlace { place, epoch, .. }), asked)) => {
-                (place, epoch, asked)
-            }
+        let answer = self.catching_up.answer(bytes, service, shared);
+        let (OfferedPlace { place: offered, epoch, stamp, .. }, asked) = match answer {
+            Some((Offered::Place(offered), asked)) => (offered, asked),
             Some((Offered::Barred, _)) => {
                 self.end_membership();
                 return true;
@@ -311,6 +310,7 @@ impl Member {
             Some((Offered::Forged, _)) | None => return false,
         };
         self.catching_up.end_doubt(now);
+        self.stamp = self.stamp.max(stamp);
         self.follow_founding(&offered, now, rng);
         if let MemberState::Inside(participant) = &self.state
             && self.place.is_some_and(|place| place.is_of_one_founding_with(&offered))
@@ -371,9 +371,11 @@ impl Member {
                 joining.note(Hint::Unopened);
                 return;
             }
-            Some(Offered::Place(OfferedPlace { place, .. })) => {
+            Some(Offered::Place(OfferedPlace { place, stamp, .. })) => {
                 joining.note(Hint::Known);
-                if self.place != Some(place) && joining.follows_offer() {
+                let is_late = self.stamp < stamp;
+                if (is_late || self.place != Some(place)) && joining.follows_offer() {
+                    self.stamp = self.stamp.max(stamp);
                     self.ask_for(place, now, rng);
                 }
                 return;

@@ -83,7 +83,7 @@ use crate::local_parties::{OwnedCommand, StepOutput};
 use crate::policy::Policy;
 use crate::rate_limit::RateLimit;
 use crate::rekeying::Rekeying;
-use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime, head};
+use crate::runtime::{Fatal, Input, Output, Runtime, head};
 use crate::store::StoreError;
 use crate::topics::{TopicKind, Topics};
 
@@ -304,19 +304,15 @@ impl Service {
 
     /// Lets an evicted device join again with its earlier credentials. Until the device rejoins,
     /// another device may also join under its name, with a token or with the identity that the
-    /// policy lists. A device whose clock was ahead when it joined may then use earlier stamps.
+    /// policy lists.
     pub fn readmit(&mut self, name: &str, now: u64) -> Result<(), OperationError> {
         self.require_confirmed()?;
         self.ready_for_the_operator()?;
         let Some((member, _)) = self.roster.record(name) else {
             return Err(OperationError::Unknown(name.to_owned()));
         };
-        // Stamps are in ms. A device whose clock was ahead cannot exceed its last stamp.
-        let stamp = now / MILLISECOND;
         self.log(&LogEntry::Barred(member, false));
-        self.log(&LogEntry::Restamped(member, stamp));
         self.roster.readmit(member);
-        self.roster.restamp(member, stamp);
         Ok(self.commit(now)?)
     }
 

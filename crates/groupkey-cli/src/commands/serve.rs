@@ -314,14 +314,6 @@ fn refusal(name: &str, why: RefusalReason) -> String {
             "may not join: what it shows is no unspent token, key or identity of this file"
                 .to_owned()
         }
-        RefusalReason::Replayed => {
-            format!(
-                "may not join: its clock is behind what it said before; groupkey ctl readmit {name} lets it"
-            )
-        }
-        RefusalReason::TooFew => {
-            "has lost its memory, and comes in again when a third member has joined".to_owned()
-        }
     }
 }
 

@@ -128,10 +128,11 @@ impl RecordedExchange {
             Some(OfferedPlace { epoch: genuine.epoch + 100, ..genuine }),
             Some(OfferedPlace { place: Place::new(7, &INSTANCE), ..genuine }),
             Some(OfferedPlace { resumptions: Some(0), ..genuine }),
+            Some(OfferedPlace { stamp: genuine.stamp + 1, ..genuine }),
             Some(other),
             None,
         ] {
-            let OfferedPlace { epoch, resumptions, .. } = offered.unwrap_or(genuine);
+            let OfferedPlace { epoch, resumptions, stamp, .. } = offered.unwrap_or(genuine);
             let place = offered.map(|offered| offered.place);
             let content = content(offered.as_ref());
             let parts: [&[u8]; 2] = [&victim.waiting.hash, &content];
@@ -144,8 +145,15 @@ impl RecordedExchange {
                 for &signature in &signatures {
                     let (proof, signature) = (proof.clone().into(), signature.into());
                     let hash = victim.waiting.hash.into();
-                    let offer =
-                        encoded(&Offer { place, epoch, resumptions, hash, proof, signature });
+                    let offer = encoded(&Offer {
+                        place,
+                        epoch,
+                        resumptions,
+                        stamp,
+                        hash,
+                        proof,
+                        signature,
+                    });
                     let (service, shared) = (device.service.as_ref(), device.shared.as_ref());
                     let offered = victim.waiting.offered(&offer, service, shared);
                     taken += usize::from(offered.is_some_and(|offered| offered != Offered::Forged));
@@ -200,7 +208,7 @@ impl AskedDevice {
         let wanted = stamp.is_multiple_of(2).then_some(place);
         let waiting = ask(credentials, [5; 8], &[exponent + 1; 32], stamp, wanted, false);
         let request = JoinRequest::read(&waiting.bytes).unwrap();
-        let offered = OfferedPlace { place, epoch: 10 + stamp, resumptions: None };
+        let offered = OfferedPlace { place, epoch: 10 + stamp, resumptions: None, stamp };
         let offer = request.offer(offered, service, shared);
         let own = (service, shared, 100 + stamp as u8);
         let welcome = SealedWelcome::new(&request, service.public(), own);

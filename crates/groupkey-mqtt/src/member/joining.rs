@@ -119,7 +119,8 @@ impl Joining {
 /// After this many requests of an attempt, some 14 s, the application learns why it is no member.
 const HINT_AFTER: u32 = 3;
 
-/// How many offers of another place an attempt follows: one, and another if the service restarts.
+/// How many offers of another place, or of a later stamp, an attempt follows: one, and another if the
+/// service restarts.
 const OFFERS: u32 = 2;
 
 #[cfg(test)]

@@ -206,6 +206,12 @@ impl Member {
             }
             None => return false,
         };
+        if self.stamp < offered.stamp {
+            // An earlier start of this device used later ones.
+            self.stamp = offered.stamp;
+            self.ask_to_resume(now, rng);
+            return true;
+        }
         let count = offered.resumptions.filter(|_| self.place == Some(offered.place));
         let (Some(count), MemberState::Inside(participant)) = (count, &mut self.state) else {
             // The membership has ended.

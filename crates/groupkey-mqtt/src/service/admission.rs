@@ -72,6 +72,8 @@ pub(super) struct Admission {
     waiting: Vec<Applicant>,
     /// When waiting devices are admitted, ns.
     due: Option<u64>,
+    /// Whether a group of two is founded anew: it must not wait for more.
+    founds_with_two: bool,
     /// When the operator learned of each refused device and reason, ns.
     refusals: BTreeMap<(String, RefusalReason), u64>,
     /// How many requests may still be verified in vain. A flood of them keeps no member from
@@ -88,6 +90,7 @@ impl Admission {
             welcomes: Welcomes::default(),
             waiting: Vec::new(),
             due: None,
+            founds_with_two: false,
             refusals: BTreeMap::new(),
             verifications: verifications(),
         }
@@ -259,6 +262,16 @@ impl Admission {
     /// Lets no device wait any longer. Returns how many did.
     pub(super) fn dismiss_all(&mut self) -> usize {
         self.waiting.drain(..).count()
+    }
+
+    /// Lets two devices found the group, as many as it had.
+    pub(super) const fn found_with_two(&mut self) {
+        self.founds_with_two = true;
+    }
+
+    /// Returns whether two devices found the group, whatever the policy says.
+    pub(super) const fn founds_with_two(&self) -> bool {
+        self.founds_with_two
     }
 
     /// Returns when waiting devices are admitted, ns.

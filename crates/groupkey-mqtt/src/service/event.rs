@@ -96,10 +96,6 @@ pub enum RefusalReason {
     Full,
     /// It has no key, token or identity that permits it to join.
     NoPermission,
-    /// It has used a later stamp before: its clock was ahead, or an attacker replays its request.
-    Replayed,
-    /// It is a member that has lost its state, and the group is too small to remove it.
-    TooFew,
 }
 
 /// A device that is or was a member.

@@ -40,20 +40,13 @@ impl Service {
             self.tell_barred(&request, now);
             return;
         }
-        let stamps = [
-            record.map(|(_, record)| record.stamp),
-            self.admission.waiting(&body.name).map(|waiting| waiting.request.body.stamp),
-            record.and_then(|(number, _)| self.succession.stamp_of(number)),
-        ];
-        let last = stamps.into_iter().flatten().max();
-        if let Some(last) = last.filter(|last| body.stamp <= *last) {
+        let last = self.last_stamp(&body.name);
+        if body.stamp == last || body.stamp > LATEST_STAMP {
+            // The broker repeats the last request.
             self.counters.replayed += 1;
-            // A repetition of the last request comes from the broker.
-            if body.stamp < last {
-                self.refuse(&body.name, RefusalReason::Replayed, now);
-            }
             return;
         }
+        let is_late = body.stamp < last;
         let permission = self.admission.permission(&request, &self.policy, &self.roster);
         let Some(Permission { shared, token }) = permission else {
             self.counters.refused += 1;
@@ -74,7 +67,28 @@ impl Service {
             self.refuse(&body.name, RefusalReason::NoPermission, now);
             return;
         }
-        self.place(Applicant { request, shared, token }, now);
+        let applicant = Applicant { request, shared, token };
+        if is_late {
+            // A recording, or a device without a clock.
+            self.counters.replayed += 1;
+            self.admission.failed();
+            let (name, limit) = (applicant.name(), self.policy.limits.waiting);
+            let number = self.admission.number_for(name, &self.roster, limit);
+            self.offer(number, &applicant, now);
+            return;
+        }
+        self.place(applicant, now);
+    }
+
+    /// Returns the last stamp of a device that counts, or 0.
+    fn last_stamp(&self, name: &str) -> u64 {
+        let record = self.roster.record(name);
+        let stamps = [
+            record.map(|(_, record)| record.stamp),
+            self.admission.waiting(name).map(|waiting| waiting.request.body.stamp),
+            record.and_then(|(number, _)| self.succession.stamp_of(number)),
+        ];
+        stamps.into_iter().flatten().max().unwrap_or_default()
     }
 
     /// Handles the request of a device that may join: offers a place first, and lets the device wait
@@ -114,7 +128,7 @@ impl Service {
                 return;
             }
             Waiting::Waits if self.group.key().is_none() => {
-                let (waiting, founders) = (self.admission.count(), self.policy.founders.max(2));
+                let (waiting, founders) = (self.admission.count(), self.founders());
                 self.publisher.report_now(ServiceEvent::Waits { name, waiting, founders });
             }
             Waiting::StillWaits | Waiting::Waits => {}
@@ -128,7 +142,8 @@ impl Service {
         let Applicant { request, shared, .. } = applicant;
         if !self.admission.is_answered(request, self.policy.limits.waiting, now) {
             let (place, epoch) = (self.group.place(number), self.group.epoch().0);
-            let offered = OfferedPlace { place, epoch, resumptions: None };
+            let stamp = self.last_stamp(&request.body.name);
+            let offered = OfferedPlace { place, epoch, resumptions: None, stamp };
             let offer = request.offer(offered, self.group.identity(), shared.as_ref());
             let topic = self.topics.welcome(&request.body.name);
             self.publisher.publish_unstored(topic, offer, false);
@@ -193,7 +208,7 @@ impl Service {
             ready => ready?,
         }
         let founding = self.group.key().is_none();
-        if founding && self.admission.count() < self.policy.founders.max(2) {
+        if founding && self.admission.count() < self.founders() {
             return Ok(());
         }
         let room = self.group.most_members().saturating_sub(self.roster.current());
@@ -204,17 +219,46 @@ impl Service {
             self.take_in(batch.fresh, now, rng)?;
         }
         let stuck = self.take_back(batch.returning, now, rng)?;
+        if !stuck.is_empty() {
+            return self.pair_anew(stuck, now, rng);
+        }
         for member in self.roster.barred_members() {
             if let Err(OperationError::Fatal(fatal)) = self.remove(member, now, rng) {
                 return Err(fatal);
             }
         }
-        self.admission.end(batch.retry, stuck);
+        self.admission.end(batch.retry, Vec::new());
         self.commit(now)
     }
 
+    /// Founds the group of two anew, of which a member lost its state: it cannot leave before a third
+    /// device joins, and there may never be one. The other member sees the notice and joins again.
+    fn pair_anew(
+        &mut self,
+        stuck: Vec<Applicant>,
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<(), Fatal> {
+        for applicant in &stuck {
+            if let Some((member, _)) = self.roster.record(applicant.name()) {
+                self.roster.note_return(member, now);
+            }
+        }
+        self.succession.cancel();
+        self.found_again(self.group.founded(), now, rng);
+        self.admission.found_with_two();
+        self.admission.end(Some(now), stuck);
+        self.announcing.repeat(now);
+        self.commit(now)
+    }
+
+    /// Returns how many devices found the group.
+    fn founders(&self) -> usize {
+        if self.admission.founds_with_two() { 2 } else { self.policy.founders.max(2) }
+    }
+
     /// Removes members that lost their state, and makes them members again. Returns those that cannot
-    /// leave before another device joins.
+    /// leave because the group would be too small.
     fn take_back(
         &mut self,
         returning: Vec<Applicant>,
@@ -230,10 +274,7 @@ impl Service {
                     self.take_in(vec![applicant], now, rng)?;
                 }
                 Err(OperationError::Fatal(fatal)) => return Err(fatal),
-                Err(_) => {
-                    self.refuse(applicant.name(), RefusalReason::TooFew, now);
-                    stuck.push(applicant);
-                }
+                Err(_) => stuck.push(applicant),
             }
         }
         Ok(stuck)
@@ -340,6 +381,9 @@ impl Applicant {
         }
     }
 }
+
+/// The latest stamp that a request may have: there must be later ones for the next requests.
+const LATEST_STAMP: u64 = 1 << 62;
 
 /// Draws the secret from which the ephemeral keys of welcomes are derived.
 pub(super) fn channel_secret(rng: &ChaCha20Rng) -> Zeroizing<[u8; 32]> {

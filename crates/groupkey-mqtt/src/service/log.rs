@@ -159,7 +159,7 @@ mod tests {
 
     /// Commits `entries` entries by a change each. Returns how each was completed.
     fn commit(log: &mut Log, entries: u64, limits: &ServiceLimits) -> Vec<LogCompletion> {
-        let entry = || LogEntry::Restamped(1, 2);
+        let entry = || LogEntry::Barred(1, true);
         let mut completions = Vec::new();
         for _ in 0..entries {
             log.add(&entry());

@@ -34,9 +34,6 @@ pub(super) enum LogEntry {
     /// The operator barred a member from rejoining, or readmitted it.
     #[n(4)]
     Barred(#[n(0)] u32, #[n(1)] bool),
-    /// The operator set a member's last stamp back to this one, if it was later.
-    #[n(5)]
-    Restamped(#[n(0)] u32, #[n(1)] u64),
     /// Before the first member joined, the broker had a notice of another group of this service, or
     /// may have lost one. The entry sets this group's founding time to a time after that, ms since
     /// 1970, and its instance to another one: a copy of this store may have founded that group. Last

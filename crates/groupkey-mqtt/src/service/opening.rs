@@ -210,7 +210,6 @@ impl Service {
             LogEntry::Admitted(admission) => self.admit_to_roster(&admission),
             LogEntry::Barred(member, true) => self.roster.bar(member),
             LogEntry::Barred(member, false) => self.roster.readmit(member),
-            LogEntry::Restamped(member, stamp) => self.roster.restamp(member, stamp),
             LogEntry::Postdated(founded, instance, _) => {
                 self.group.postdate(founded, instance, &self.policy.prefix);
             }
@@ -244,7 +243,6 @@ const fn time_of(entry: &LogEntry) -> Option<u64> {
         LogEntry::Hardened
         | LogEntry::Opened(_)
         | LogEntry::Postdated(..)
-        | LogEntry::Restamped(..)
         | LogEntry::Resumed
         | LogEntry::Stopped => None,
         LogEntry::Checked(_) | LogEntry::Checkpoint(_) | LogEntry::Succeeded(..) => None,

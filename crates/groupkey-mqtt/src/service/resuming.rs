@@ -125,6 +125,7 @@ impl Service {
                 place: self.group.place(*number),
                 epoch: self.group.epoch().0,
                 resumptions: Some(self.resumptions.count()),
+                stamp: request.body.stamp,
             };
             let offer = request.offer(offered, self.group.identity(), shared.as_ref());
             let topic = self.topics.welcome(&request.body.name);

@@ -242,13 +242,6 @@ impl DeviceRoster {
         self.at(member).into_iter().for_each(|record| record.stamp = stamp);
     }
 
-    /// Sets a device's last stamp back to this one, if it is later.
-    pub(super) fn restamp(&mut self, member: u32, stamp: u64) {
-        if let Some(record) = self.at(member) {
-            record.stamp = record.stamp.min(stamp);
-        }
-    }
-
     /// Updates the membership after a command.
     pub(super) fn note(&mut self, command: &OwnedCommand) {
         match command {

@@ -217,19 +217,61 @@ fn of_two_one_can_be_barred_and_is_out_when_a_third_has_come() {
     assert!(room.members[&name(1)].member.is_out());
 }
 
+/// A group of two cannot remove the one that lost its memory, and no third one comes.
 #[test]
-fn of_two_one_that_lost_its_memory_waits_for_a_third() {
-    let mut room = VirtualGroup::new("lkh-group", &[], 2);
-    (0..2).for_each(|number| room.arrive(number));
-    room.settle();
-    room.now += 60 * SECOND;
-    room.arrive(1);
-    room.settle();
-    let waits = ServiceEvent::Refused { name: name(1), why: RefusalReason::TooFew };
-    assert_eq!(room.events.iter().filter(|event| **event == waits).count(), 1);
-    room.arrive(2);
-    room.settle();
-    room.assert_group(&[0, 1, 2]);
+fn a_pair_gets_its_group_back_whichever_of_the_two_restarts() {
+    for scheme in ["lkh-group", "skdc", "igkmp"] {
+        for restarted in [&[1][..], &[0], &[0, 1]] {
+            for founders in [2, 3] {
+                let mut room = VirtualGroup::new(scheme, &[], founders);
+                (0..founders as u32).for_each(|number| room.arrive(number));
+                room.settle();
+                (2..founders as u32).for_each(|number| room.evict(number));
+                room.assert_group(&[0, 1]);
+                room.now += 60 * SECOND;
+                for &number in restarted {
+                    room.arrive(number);
+                }
+                room.run_for(120);
+                let keys = [0, 1].map(|number| {
+                    let (epoch, key) = room.members[&name(number)].member.group_key().unwrap();
+                    (epoch, *key.as_bytes())
+                });
+                assert_eq!(keys[0], keys[1], "{scheme} {restarted:?}");
+                let (epoch, key) = room.service.group_key().unwrap();
+                assert_eq!((epoch, *key.as_bytes()), keys[0], "{scheme} {restarted:?}");
+                assert_eq!(room.service.member_count(), 2);
+                let is_out = |number| room.members[&name(number)].member.is_out();
+                assert!((2..founders as u32).all(is_out), "evicted devices stay out");
+            }
+        }
+    }
+}
+
+/// The service is killed at every point of that.
+#[test]
+fn a_pair_gets_its_group_back_although_the_service_is_killed() {
+    let mut point = 0;
+    loop {
+        let mut room = VirtualGroup::new("lkh-group", &[], 2);
+        (0..2).for_each(|number| room.arrive(number));
+        room.settle();
+        room.now += 60 * SECOND;
+        let crashes = room.crashes;
+        room.service.crash_at(point);
+        (0..2).for_each(|number| room.arrive(number));
+        room.run_for(200);
+        let has_key = |number| {
+            let member = &room.members[&name(number)].member;
+            member.group_key().is_some_and(|key| Some(key) == room.service.group_key())
+        };
+        assert!(has_key(0) && has_key(1), "killed at {point}");
+        if room.crashes == crashes {
+            break;
+        }
+        point += 1;
+    }
+    assert!(point > 5, "it was killed {point} times");
 }
 
 #[test]
@@ -350,7 +392,7 @@ fn a_device_that_is_evicted_while_it_waits_is_not_admitted() {
 }
 
 #[test]
-fn a_device_without_a_clock_joins_again_if_it_counts_its_starts() {
+fn a_device_without_a_clock_joins_again_whether_it_counts_its_starts_or_not() {
     let mut room = VirtualGroup::new("lkh-group", &[], 3);
     let start = |room: &mut VirtualGroup, starts: u64| {
         let settings = MemberSettings { shared: Some(key(2)), ..room.settings(2) };
@@ -363,7 +405,7 @@ fn a_device_without_a_clock_joins_again_if_it_counts_its_starts() {
     (0..2).for_each(|number| room.arrive(number));
     assert!(start(&mut room, 1));
     assert!(start(&mut room, 2));
-    assert!(!start(&mut room, 1), "a recording would have such a stamp");
+    assert!(start(&mut room, 1), "it learns its last stamp, and goes on from there");
     assert!(start(&mut room, 3));
 }
 
