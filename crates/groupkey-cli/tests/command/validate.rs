@@ -70,7 +70,7 @@ fn bad_input_is_refused() {
         ("validate --probe --scheme skdc", "cannot be used with"),
         ("validate --messages 5", "--probe"),
         ("validate --members 1", "from 2 to 1,000"),
-        ("validate --scheme skdc --operation rekey", "skdc has no operation rekey"),
+        ("validate --scheme cka --operation rekey", "cka has no operation rekey"),
         ("validate --probe --loss 101", "0 to 100"),
         ("validate --probe --messages 0", "--messages"),
         ("validate --probe --qos 3", "expected 0, 1 or 2"),

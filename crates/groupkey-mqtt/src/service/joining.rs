@@ -219,7 +219,7 @@ impl Service {
             self.take_in(batch.fresh, now, rng)?;
         }
         let stuck = self.take_back(batch.returning, now, rng)?;
-        if !stuck.is_empty() {
+        if !stuck.is_empty() && self.roster.current() == 2 {
             return self.pair_anew(stuck, now, rng);
         }
         for member in self.roster.barred_members() {
@@ -227,7 +227,7 @@ impl Service {
                 return Err(fatal);
             }
         }
-        self.admission.end(batch.retry, Vec::new());
+        self.admission.end(batch.retry, stuck);
         self.commit(now)
     }
 
