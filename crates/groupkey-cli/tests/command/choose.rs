@@ -403,6 +403,6 @@ fn a_report_is_written_also_when_nobody_reads_the_answer() {
     let begin = Instant::now();
     let refused = run("/proc/none");
     assert_eq!(refused.code, 1, "{refused:?}");
-    assert!(refused.stderr.contains("cannot write /proc/none"), "{refused:?}");
+    assert!(refused.stderr.contains("cannot write into /proc/none"), "{refused:?}");
     assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
 }

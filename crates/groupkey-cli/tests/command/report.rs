@@ -115,7 +115,7 @@ fn runs_of_all_kinds_are_joined() {
         "creation-centralized-energy",
         "controller-traffic-centralized-128-bit",
         "trace-bytes",
-        "trace-energy",
+        "trace-time",
         "choice",
     ];
     let bytes = |name: &str| fs::read(folder.path().join("figures").join(name)).expect(name);

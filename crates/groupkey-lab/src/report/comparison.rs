@@ -128,6 +128,44 @@ fn figure(
     })
 }
 
+/// A quantity of traces.
+struct TraceSubject {
+    file: &'static str,
+    title: &'static str,
+    quantity: &'static str,
+    format: fn(f64) -> String,
+    nature: &'static str,
+    /// Finds the value of a row, and its error.
+    find: fn(&ReplayRow) -> Option<(f64, f64)>,
+}
+
+const TRACE_SUBJECTS: [TraceSubject; 3] = [
+    TraceSubject {
+        file: "trace-bytes",
+        title: "bytes sent",
+        quantity: "bytes sent",
+        format: bytes,
+        nature: "",
+        find: |row| Some((row.wire_bytes as f64, 0.0)),
+    },
+    TraceSubject {
+        file: "trace-time",
+        title: "computation of the busiest party",
+        quantity: "time, modelled",
+        format: time,
+        nature: "modelled",
+        find: |row| row.busiest_seconds.map(|seconds| (1e3 * seconds, 0.0)),
+    },
+    TraceSubject {
+        file: "trace-energy",
+        title: "energy of the busiest party",
+        quantity: "energy, modelled",
+        format: energy,
+        nature: "modelled",
+        find: |row| row.busiest_joule.map(|energy| (energy.value, energy.error)),
+    },
+];
+
 fn traces(report: &Report, first: usize, styles: &Styles) -> Vec<PageFigure> {
     let mut roles: Vec<&str> = Vec::new();
     for (_, row) in &report.traces {
@@ -135,29 +173,8 @@ fn traces(report: &Report, first: usize, styles: &Styles) -> Vec<PageFigure> {
             roles.push(&row.role);
         }
     }
-    type Find = fn(&ReplayRow) -> Option<(f64, f64)>;
-    let subjects: [(&str, &str, &'static str, fn(f64) -> String, &'static str, Find); 3] = [
-        ("trace-bytes", "bytes sent", "bytes sent", bytes, "", |row| {
-            Some((row.wire_bytes as f64, 0.0))
-        }),
-        (
-            "trace-time",
-            "computation of the busiest party",
-            "time, modelled",
-            time,
-            "modelled",
-            |row| row.busiest_seconds.map(|seconds| (1e3 * seconds, 0.0)),
-        ),
-        (
-            "trace-energy",
-            "energy of the busiest party",
-            "energy, modelled",
-            energy,
-            "modelled",
-            |row| row.busiest_joule.map(|energy| (energy.value, energy.error)),
-        ),
-    ];
-    let figures = subjects.into_iter().filter_map(|(file, title, quantity, format, nature, find)| {
+    let figures = TRACE_SUBJECTS.into_iter().filter_map(|subject| {
+        let TraceSubject { file, title, quantity, format, nature, find } = subject;
         let side = |(number, role): (usize, &&str)| {
             let rows = report.traces.iter().enumerate().filter(|(_, (_, row))| row.role == **role);
             let value = |(place, (source, row)): (usize, &(usize, ReplayRow))| {
@@ -196,8 +213,11 @@ fn traces(report: &Report, first: usize, styles: &Styles) -> Vec<PageFigure> {
     figures.collect()
 }
 
+/// Formats a value with its unit.
+type Format = fn(f64) -> String;
+
 /// The quantities of a choice that figures show, and what their axes say.
-const SHOWN: [(Quantity, &str, fn(f64) -> String); 4] = [
+const SHOWN: [(Quantity, &str, Format); 4] = [
     (Quantity::CompletionOf99, "99 % of changes complete within", time),
     (Quantity::Energy, "energy a day", energy),
     (Quantity::Received, "bytes a day", bytes),

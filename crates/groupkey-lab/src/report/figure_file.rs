@@ -120,7 +120,7 @@ fn is_resource(line: &[u8]) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [name, number, "0", "R"] = words[..] else { return false };
     let kind = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
-    ["/xo", "/sh", "/pa", "/gs", "/fo", "/cs"].contains(&kind)
+    ["/xo", "/sh", "/po", "/gs", "/fo", "/cs"].contains(&kind)
         && number.bytes().all(|letter| letter.is_ascii_digit())
 }
 
@@ -224,7 +224,7 @@ fn style() -> String {
             "text {{ font-family: {fonts}; }}\n{style}\
              .chart text {{ fill: #1b1f23; font-size: {TEXT}px; }}\n\
              .entry, .heading {{ fill: #1b1f23; font-size: {TEXT}px; }}\n\
-             .chart .facet, .heading {{ font-weight: 400; stroke: #1b1f23; stroke-width: .45px; }}\n.paper {{ fill: #ffffff; }}\n"
+             .chart .facet, .heading {{ font-weight: 400; stroke: #1b1f23; stroke-width: .3px; }}\n.paper {{ fill: #ffffff; }}\n"
         )
     });
     STYLE.clone()

@@ -157,7 +157,7 @@ pub(crate) fn run(
     );
     for case in &cases {
         let row = case.probe();
-        let rate = row.bandwidth_kbit_s.map_or("inf".to_owned(), |rate| rate.to_string());
+        let rate = row.bandwidth_kbit_s.map_or_else(|| "inf".to_owned(), |rate| rate.to_string());
         let further = [(has_bandwidths, rate), (payloads.len() > 1, row.payload_bytes.to_string())];
         let further = further.into_iter().filter_map(|(is_told, cell)| is_told.then_some(cell));
         table.row(row.cells().into_iter().chain(further));

@@ -95,8 +95,9 @@ impl FurtherColumns {
     }
 
     fn cells(self, row: &NetworkRow) -> impl Iterator<Item = String> {
-        let rate = row.setting.bandwidth_kbit_s.map_or("inf".to_owned(), |rate| rate.to_string());
-        let joule = row.member_joule.map_or("-".to_owned(), figure_however_small);
+        let rate =
+            row.setting.bandwidth_kbit_s.map_or_else(|| "inf".to_owned(), |rate| rate.to_string());
+        let joule = row.member_joule.map_or_else(|| "-".to_owned(), figure_however_small);
         let cells = [
             (self.has_bandwidths, rate),
             (self.has_energy, joule),

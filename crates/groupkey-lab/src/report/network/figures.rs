@@ -170,7 +170,7 @@ impl Plan<'_> {
         let extents = by_panel.iter().map(|panel| self.extent(panel, &published_in(panel)));
         let axes = axes::axes(&extents.collect::<Vec<_>>(), self.kind == Kind::Parts);
         let apart = axes.windows(2).any(|pair| pair[0] != pair[1]);
-        let id = self.id(&study.prefix);
+        let id = self.id(study.prefix);
         let drawn = by_panel.iter().zip(&axes).enumerate().filter_map(|(number, (panel, up))| {
             let panel_id = format!("{id}-{number}");
             let published = published_in(panel);
