@@ -14,7 +14,7 @@ use crate::traffic::Traffic;
 
 /// Keep-alives after which a round-trip estimate no longer changes: what is above the floor of its
 /// variance falls by a quarter with each.
-const KEEP_ALIVES: usize = 32;
+pub(crate) const KEEP_ALIVES: usize = 32;
 /// Bytes of a PINGREQ or PINGRESP (MQTT 3.1.1, sections 3.12 and 3.13) with TCP's and IP's headers.
 const KEEP_ALIVE_BYTES: u32 = 54;
 

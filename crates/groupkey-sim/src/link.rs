@@ -56,6 +56,14 @@ pub struct LinkProfile {
 }
 
 impl LinkProfile {
+    /// Returns the settings, if they are the same at all times.
+    pub fn constant_settings(&self) -> Option<&LinkSettings> {
+        match &self.steps[..] {
+            [(_, settings)] => Some(settings),
+            _ => None,
+        }
+    }
+
     /// Returns a profile with the same settings at all times.
     pub fn constant(settings: LinkSettings) -> Self {
         Self { steps: Arc::new([(Time::ZERO, settings)]) }
@@ -183,6 +191,28 @@ impl Link {
     /// Returns the delay without jitter.
     pub(crate) fn delay_at(&self, time: Time) -> Duration {
         self.profile.delay_at(time)
+    }
+
+    /// Returns whether a link of this profile, whose packets are lost independently, loses one of its
+    /// first packets after these keep-alives. `None` if that depends on more than its random numbers.
+    pub(crate) fn loses_one_of(
+        profile: &LinkProfile,
+        random: &RandomStream,
+        keep_alives: usize,
+        packets: u32,
+    ) -> Option<bool> {
+        let settings = profile.constant_settings()?;
+        if matches!(settings.loss, Loss::Burst { .. }) || settings.queue_bytes.is_some() {
+            return None;
+        }
+        let draws = if settings.jitter == Duration::ZERO { 0 } else { keep_alives as u64 };
+        let random = random.after(draws);
+        let mut luck = Luck { in_burst: false, looked_at: Time::NEVER, random };
+        Some((0..packets).any(|_| {
+            let is_lost = luck.loses(&settings.loss, Time::ZERO);
+            luck.delay(settings);
+            is_lost
+        }))
     }
 
     /// Returns how long a packet of `bytes` would take that is alone and not lost.

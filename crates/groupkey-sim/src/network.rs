@@ -10,10 +10,10 @@ use std::collections::{BTreeSet, VecDeque};
 use slab::Slab;
 
 use crate::config::{NetworkConfig, Processing};
-use crate::connection::{Coming, Schedule};
+use crate::connection::{Coming, KEEP_ALIVES, Schedule};
 use crate::connection::{ConnectionEnd, ConnectionPair, StepContext};
 use crate::events::EventQueue;
-use crate::link::{LinkProfile, PacketLoad};
+use crate::link::{Link, LinkProfile, PacketLoad};
 use crate::mqtt::{MqttPacket, Publication, SessionRules};
 use crate::name::{ClientId, MessageId, Topic, TopicId};
 use crate::outage::OutageProcess;
@@ -84,6 +84,8 @@ pub struct Network {
     /// Connections that begin to run ahead at the present time.
     setting_off: Vec<u32>,
     clients: Vec<ClientState>,
+    /// The number by which each client's links draw.
+    drawn_as: Vec<u32>,
     topics: Vec<BTreeSet<ClientId>>,
     broker: BrokerState,
     in_handling: Slab<NetworkEvent>,
@@ -129,6 +131,8 @@ struct BrokerState {
     has_failed: bool,
     /// It looks for silent clients at times that do not depend on how long a group rested before.
     settled: Time,
+    /// When it passed on the first and the last message since then.
+    passed_on: Option<(Time, Time)>,
 }
 
 impl Network {
@@ -143,6 +147,7 @@ impl Network {
             connections: Vec::new(),
             setting_off: Vec::new(),
             clients: Vec::new(),
+            drawn_as: Vec::new(),
             topics: Vec::new(),
             broker: BrokerState::default(),
             in_handling: Slab::new(),
@@ -159,10 +164,26 @@ impl Network {
     /// Adds a client whose session is connected and subscribed to its own topic. Its round-trip
     /// estimate is that of a set-up exchange at the links' nominal delay.
     pub fn add_client(&mut self, up: LinkProfile, down: LinkProfile) -> ClientId {
+        self.add_client_drawn_as(self.clients.len() as u32, up, down)
+    }
+
+    /// Does the same for a client whose links draw what those of the client with this number draw in
+    /// a network of all clients. So a network of some of them can stand for it.
+    pub fn add_client_drawn_as(
+        &mut self,
+        drawn_as: u32,
+        up: LinkProfile,
+        down: LinkProfile,
+    ) -> ClientId {
         let number = self.clients.len() as u32;
+        self.drawn_as.push(drawn_as);
         let round_trip = up.delay_at(self.now) + down.delay_at(self.now);
         let set_up = SetUp { now: self.now, round_trip, ..SetUp::at_once(&self.config.tcp) };
-        self.connections.push(ConnectionPair::new([up, down], luck(&self.config, number), &set_up));
+        self.connections.push(ConnectionPair::new(
+            [up, down],
+            luck(&self.config, drawn_as),
+            &set_up,
+        ));
         let processing = self.config.client;
         let access = self.new_access(number);
         let last_hand_over = Time::ZERO;
@@ -178,6 +199,7 @@ impl Network {
     pub fn settle(&mut self, done: Time, seed: u64) {
         debug_assert!(self.ready.is_empty() && self.wake_ups.is_empty(), "nothing is under way");
         self.config.seed = seed;
+        self.broker.passed_on = None;
         let latest = self.begin_anew();
         let felt = latest.iter().map(|(_, outage)| outage.began).max().unwrap_or(Duration::ZERO);
         let phase = RandomStream::new(seed, REST_PHASE).uniform() * HOURS.as_nanos() as f64;
@@ -185,8 +207,9 @@ impl Network {
         let settled = whole * HOURS.as_nanos() + phase as u64;
         self.now = Time::from_nanos(settled - felt.as_nanos());
         self.passed = 0;
-        let Self { now, config, connections, .. } = self;
-        for (number, connection) in (0..).zip(connections).filter(|(_, one)| one.open[0]) {
+        let Self { now, config, connections, drawn_as, .. } = self;
+        for (&number, connection) in drawn_as.iter().zip(connections).filter(|(_, one)| one.open[0])
+        {
             let keep_alives = connection.keep_alives(*now, luck(config, number));
             let round_trip = connection.round_trip_at(*now);
             let keep_alives = &keep_alives;
@@ -197,6 +220,14 @@ impl Network {
         if self.config.reconnection.is_some() {
             self.catch_up_with(latest, Time::from_nanos(settled));
         }
+    }
+
+    /// Returns whether the link to the client of this number loses one of the first packets that it
+    /// carries after the network has [settled](Self::settle) with this seed. `None` if that depends on
+    /// more than random numbers: losses in bursts, a queue that overflows, settings that change.
+    pub fn loses_one_of(down: &LinkProfile, seed: u64, client: u32, packets: u32) -> Option<bool> {
+        let random = RandomStream::new(seed, u64::from(client) * 2 + 1);
+        Link::loses_one_of(down, &random, KEEP_ALIVES, packets)
     }
 
     /// Adds a topic without subscribers.
@@ -295,6 +326,12 @@ impl Network {
         let [up, down] =
             [0, 1].map(|side| self.connections[client.index()].ends[side].path.link.load());
         [up.sent, down.arrived]
+    }
+
+    /// Returns when the broker passed on the first and the last message since the network
+    /// [settled](Self::settle).
+    pub const fn passed_on(&self) -> Option<(Time, Time)> {
+        self.broker.passed_on
     }
 
     /// Returns the counters so far.
@@ -627,6 +664,8 @@ impl Network {
     }
 
     fn forward(&mut self, publication: Publication) {
+        let first = self.broker.passed_on.map_or(self.now, |(first, _)| first);
+        self.broker.passed_on = Some((first, self.now));
         match publication.topic {
             Topic::Client(client) => self.begin_exchange(client.0 * 2 + 1, publication),
             Topic::Shared(topic) => {

@@ -20,6 +20,12 @@ impl RandomStream {
         Self { seed, number, drawn: 0, generator: None }
     }
 
+    /// Returns the same stream without its first numbers.
+    pub(crate) fn after(&self, numbers: u64) -> Self {
+        // A number takes two words.
+        Self { seed: self.seed, number: self.number, drawn: 2 * numbers, generator: None }
+    }
+
     #[cold]
     fn generator(seed: u64, number: u64, drawn: u64) -> Box<ChaCha8Rng> {
         let mut generator = ChaCha8Rng::seed_from_u64(seed);
@@ -60,6 +66,16 @@ mod tests {
             for _ in 0..draws {
                 assert_eq!(copy.uniform(), stream.uniform());
             }
+        }
+    }
+
+    #[test]
+    fn what_comes_after_some_numbers_is_the_same() {
+        let mut stream = RandomStream::new(1, 2);
+        let numbers: Vec<f64> = (0..70).map(|_| stream.uniform()).collect();
+        for skipped in [0, 1, 32, 69] {
+            let mut rest = RandomStream::new(1, 2).after(skipped);
+            assert_eq!(rest.uniform(), numbers[skipped as usize]);
         }
     }
 
