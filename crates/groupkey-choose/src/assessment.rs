@@ -107,8 +107,7 @@ impl Grounds<'_> {
         candidate: &Candidate,
         members: u32,
     ) -> Option<Vec<(String, f64)>> {
-        let one_by_one = one_by_one(self, requirements, candidate, members)?;
-        let changes = in_batches(self, requirements, candidate, members).unwrap_or(one_by_one);
+        let changes = changes(self, requirements, candidate, members)?;
         let told = changes.into_iter().map(|change| (change.sample.value.operation, change.rate));
         Some(told.collect())
     }
@@ -125,8 +124,7 @@ impl<'a> Prospect<'a> {
         members: u32,
     ) -> Option<Self> {
         let scheme = registry::scheme(&candidate.variant.scheme)?;
-        let one_by_one = one_by_one(grounds, requirements, candidate, members)?;
-        let changes = in_batches(grounds, requirements, candidate, members).unwrap_or(one_by_one);
+        let changes = changes(grounds, requirements, candidate, members)?;
         let memory = memory(grounds, &devices.member, candidate, members);
         let (candidate, model) = (candidate.clone(), grounds.model);
         Some(Self { candidate, scheme, changes, devices, model, memory })
@@ -429,6 +427,18 @@ fn rates(requirements: &Requirements) -> Vec<(&'static str, f64)> {
         rates = vec![("add", 0.0), ("remove", 0.0)];
     }
     rates
+}
+
+/// Returns the changes of a group: several at once if the scheme has batches and they pay. `None` if
+/// one of them was not counted.
+fn changes(
+    grounds: &Grounds<'_>,
+    requirements: &Requirements,
+    candidate: &Candidate,
+    members: u32,
+) -> Option<Vec<ChangeRate>> {
+    in_batches(grounds, requirements, candidate, members)
+        .or_else(|| one_by_one(grounds, requirements, candidate, members))
 }
 
 /// Returns the changes of a group whose members come and go one by one. `None` if one of them was

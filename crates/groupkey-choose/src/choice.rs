@@ -11,7 +11,7 @@ use crate::decision::{
 use crate::equals::{by_cost, equals};
 use crate::exclusion::{by_limits, by_nature, distance, given_up};
 use crate::requirements::{Impossible, Requirements};
-use crate::{registry, spelling};
+use crate::{registry, spelling, words};
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,8 +50,19 @@ pub fn choose_on(
 ) -> Result<Decision, ChooseError> {
     let field = CandidateSet::new(requirements, grounds)?;
     let mut decision = field.decide(requirements);
+    // This takes far longer than all else.
     decision.turns = turns(requirements, &field, decision.recommended.as_ref());
+    decision.in_short = words::in_short(&decision, requirements);
     Ok(decision)
+}
+
+/// Does the same without looking for where the recommendation turns: faster, for whoever decides
+/// anew.
+pub fn decide_on(
+    requirements: &Requirements,
+    grounds: &Grounds<'_>,
+) -> Result<Decision, ChooseError> {
+    Ok(CandidateSet::new(requirements, grounds)?.decide(requirements))
 }
 
 /// Checks that a group can have these requirements, and that there is a ground for whatever they name.
@@ -62,18 +73,17 @@ pub(crate) fn check(requirements: &Requirements, grounds: &Grounds<'_>) -> Resul
 }
 
 /// Returns the decision among these candidates, which meet all requirements: the part of a
-/// [`Decision`] that depends on nothing else. Whoever simulates candidates decides with it.
+/// [`Decision`] that depends on nothing else. `equals` are those that are equal to the cheapest one,
+/// the recommended one first. Whoever simulates candidates decides with it.
 pub fn decide_among(
     requirements: &Requirements,
     grounds: &Grounds<'_>,
     mut candidates: Vec<Assessment>,
+    equals: Vec<Candidate>,
 ) -> Decision {
     candidates.sort_by(by_cost);
-    let equals: Vec<Assessment> = equals(&candidates).into_iter().cloned().collect();
-    let recommended = equals.first().cloned();
-    let is_recommended = |one: &Assessment| {
-        recommended.as_ref().is_some_and(|recommended| recommended.candidate == one.candidate)
-    };
+    let recommended = candidates.iter().find(|one| Some(&one.candidate) == equals.first()).cloned();
+    let is_recommended = |one: &Assessment| Some(&one.candidate) == equals.first();
     let is_beaten = |one: &Assessment| candidates.iter().any(|other| beats(other, one));
     let others = candidates.iter().filter(|one| !is_recommended(one)).cloned();
     let (beaten, on_front): (Vec<_>, Vec<_>) = others.partition(is_beaten);
@@ -83,7 +93,7 @@ pub fn decide_among(
     });
     Decision {
         given_up: known.map_or_else(Vec::new, |known| given_up(requirements, &known.confirmed)),
-        equals: equals.into_iter().map(|one| one.candidate).collect(),
+        equals,
         front: recommended.clone().into_iter().chain(on_front).collect(),
         beaten,
         recommended,
@@ -278,7 +288,8 @@ impl<'a> CandidateSet<'a> {
             })
         });
         let out = out.collect();
-        Decision { out, ..decide_among(requirements, &self.grounds, meets) }
+        let equals = equals(&meets).into_iter().map(|one| one.candidate.clone()).collect();
+        Decision { out, ..decide_among(requirements, &self.grounds, meets, equals) }
     }
 }
 

@@ -25,8 +25,79 @@ pub struct Decision {
     /// The schemes that no candidate saves, each with the reasons of the candidate that comes
     /// nearest, in the catalogue's order.
     pub out: Vec<ExcludedScheme>,
-    /// Where the recommendation turns into another one, if one requirement changes alone.
+    /// Where the recommendation turns into another one, if one requirement changes alone. The model
+    /// finds this.
     pub turns: Vec<TippingPoint>,
+    /// How the finalists were simulated against each other. `None` if the model decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub race: Option<Race>,
+    /// The answer in short: what to take and why, the runner-up, what would decide between them, and
+    /// what is not known.
+    #[serde(default)]
+    pub in_short: Vec<String>,
+}
+
+/// How finalists were simulated against each other, with common random numbers, and what that
+/// settled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Race {
+    /// The procedure, with its source.
+    pub procedure: String,
+    /// The probability with which all that it settled is true.
+    pub confidence: f64,
+    /// A finalist that costs at most this share more than the cheapest one may be called equal.
+    pub equal_within: f64,
+    /// One that costs at least this share more may be called dearer. Between both shares, either may
+    /// be said.
+    pub dearer_from: f64,
+    /// How it ended.
+    pub end: RaceEnd,
+    /// Candidates of which the model cannot say that they cost more than another one.
+    pub could_win: usize,
+    /// Those of them that were simulated, in the order in which they would be taken.
+    pub finalists: Vec<Finalist>,
+}
+
+/// How a race ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RaceEnd {
+    /// Each finalist was found equal to the cheapest one, dearer, or over a limit.
+    Settled,
+    /// The most runs that a race has left something open.
+    Open,
+    /// It was interrupted: what is told is what was known then.
+    Interrupted,
+}
+
+/// A candidate that was simulated against others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Finalist {
+    /// The candidate.
+    pub candidate: Candidate,
+    /// What was found.
+    pub standing: Standing,
+    /// Between which shares its cost lies above that of the cheapest finalist. The upper one is
+    /// missing if nothing is known.
+    pub above: (f64, Option<f64>),
+    /// How often each of its changes was simulated.
+    pub runs: u32,
+}
+
+/// What a race found of a finalist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// It costs as little as the cheapest one.
+    Equal,
+    /// It costs more.
+    Dearer,
+    /// The runs could not tell.
+    Open,
+    /// It exceeds a limit in the simulation.
+    OverLimit,
 }
 
 /// A scheme with all that can be chosen for it, in its sound form.
@@ -216,6 +287,15 @@ impl Quantity {
             Self::Controller => ("controller computes", "ms/day"),
             Self::ControllerSent => ("controller sends", "B/day"),
         }
+    }
+}
+
+impl Decision {
+    /// Returns how often each change of a candidate was simulated: 0 if the model alone judged it.
+    pub fn runs(&self, candidate: &Candidate) -> u32 {
+        let finalists = self.race.iter().flat_map(|race| &race.finalists);
+        let mut own = finalists.filter(|one| one.candidate == *candidate);
+        own.next().map_or(0, |one| one.runs)
     }
 }
 

@@ -49,7 +49,7 @@ pub fn size(assessment: &Assessment) -> f64 {
 }
 
 /// The one that is taken if both are equal first. The order is total.
-fn by_preference(one: &Assessment, other: &Assessment) -> Ordering {
+pub fn by_preference(one: &Assessment, other: &Assessment) -> Ordering {
     let standing = |assessment: &Assessment| {
         let scheme = registry::scheme(&assessment.candidate.variant.scheme);
         (scheme.map_or(u8::MAX, provenance), scheme.and_then(rfc).is_none())

@@ -340,16 +340,17 @@ impl VariantKey {
 }
 
 /// How a protection adds to what was counted without one.
-#[derive(Clone, Copy)]
-struct GuardCost {
+#[derive(Clone, Copy, Debug)]
+pub struct GuardCost {
     /// Bytes that the tag adds to a message.
-    tag: f64,
-    /// Primitive for a message that is sent, and for one that is received.
-    primitives: [&'static str; 2],
+    pub tag: f64,
+    /// The names of the primitives for a message that is sent, and for one that is received.
+    pub primitives: [&'static str; 2],
 }
 
 impl GuardCost {
-    fn named(name: &str) -> Option<Self> {
+    /// Returns what a protection adds: `mac` or `signature`.
+    pub fn named(name: &str) -> Option<Self> {
         // A tag of 16 bytes has a head of one byte, and one of 64 bytes has two.
         match name {
             "mac" => Some(Self { tag: 17.0, primitives: ["mac", "mac"] }),

@@ -25,7 +25,8 @@ pub mod words;
 
 pub use assessment::Grounds;
 pub use choice::{
-    ChooseError, assess_on, choose, choose_on, contenders_on, decide_among, equals_on, recommend_on,
+    ChooseError, assess_on, choose, choose_on, contenders_on, decide_among, decide_on, equals_on,
+    recommend_on,
 };
 pub use decision::{Candidate, Decision, Variant};
 pub use requirements::Requirements;

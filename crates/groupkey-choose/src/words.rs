@@ -1,13 +1,11 @@
 //! A decision in words: sentences, and values with units.
 
-use groupkey::catalogue::Scheme;
-
 use crate::decision::{
-    Assessment, Candidate, Decision, ExcludedScheme, Figure, GivenUp, Ground, Quantity, Reason,
-    TippingPoint, Variant,
+    Assessment, Candidate, Decision, ExcludedScheme, Figure, GivenUp, Ground, Quantity, Race,
+    RaceEnd, Reason, Standing, TippingPoint, Variant,
 };
 use crate::device::CountedCore;
-use crate::equals::rfc;
+use crate::equals::{rfc, size};
 use crate::number::{grouped, rounded};
 use crate::registry;
 use crate::requirements::{Devices, Requirements, Security, Weights};
@@ -42,6 +40,15 @@ fn form(candidate: &Candidate) -> String {
 
 /// Returns the sentences on what is recommended, or on why nothing is.
 pub fn recommendation(decision: &Decision, requirements: &Requirements) -> Vec<String> {
+    let mut told = in_short(decision, requirements);
+    told.extend(details(decision, requirements));
+    told
+}
+
+/// Returns the answer in short. The first sentence says what to take, why, what comes next, and what
+/// would decide between the two; the last one, what is not known. Between them is what the
+/// requirements give up.
+pub fn in_short(decision: &Decision, requirements: &Requirements) -> Vec<String> {
     let Some(best) = &decision.recommended else {
         let mut told = vec!["No scheme meets all requirements.".to_owned()];
         told.extend(
@@ -51,7 +58,185 @@ pub fn recommendation(decision: &Decision, requirements: &Requirements) -> Vec<S
         );
         return told;
     };
-    let mut told = first(best, &decision.given_up);
+    let (claims, others): (Vec<_>, Vec<_>) = decision
+        .given_up
+        .iter()
+        .partition(|given_up| given_up.requirement.starts_with("security."));
+    let scheme = named(&best.candidate.variant.scheme);
+    let grounds = grounds_of(decision, best);
+    let mut told = match claims.is_empty() {
+        true => vec![format!("Take {scheme}: {grounds}.")],
+        false => {
+            vec![
+                format!("Take {scheme}{}.", without(&claims)),
+                format!("{}.", capitalised(&grounds)),
+            ]
+        }
+    };
+    told.extend(others.into_iter().map(risk));
+    told.push(format!("Not known: {}.", unknown(decision, best, requirements).join("; ")));
+    told
+}
+
+/// Returns why a candidate is recommended, what comes next, and what would decide for that.
+fn grounds_of(decision: &Decision, best: &Assessment) -> String {
+    let own = &best.candidate.variant.scheme;
+    let all = || decision.front.iter().chain(&decision.beaten);
+    let others = all().filter(|one| one.candidate.variant.scheme != *own);
+    let is_equal = |one: &&Assessment| decision.equals.contains(&one.candidate);
+    let equal = decision.equals.iter().find(|equal| equal.variant.scheme != *own);
+    let runner_up = match equal {
+        Some(equal) => all().find(|one| one.candidate == *equal),
+        None => others.clone().min_by(|one, other| one.cost.total_cmp(&other.cost)),
+    };
+    let Some(next) = runner_up else {
+        return "it is the only scheme that meets your requirements, so nothing comes next"
+            .to_owned();
+    };
+    let why = match is_equal(&next) {
+        true => format!(
+            "no scheme that meets your requirements costs noticeably less, and {}",
+            precedence(best, next)
+        ),
+        false => {
+            let more = 100.0 * (next.cost / best.cost - 1.0);
+            format!(
+                "it costs least of what meets your requirements, the next scheme {} % more",
+                rounded(more)
+            )
+        }
+    };
+    let scheme = &next.candidate.variant.scheme;
+    format!("{why}; next comes {scheme} ({}), {}", standing(scheme), deciding(decision, best, next))
+}
+
+/// Returns what goes before what of two that are equal.
+fn precedence(best: &Assessment, next: &Assessment) -> String {
+    let provenance = |one: &Assessment| {
+        let scheme = registry::scheme(&one.candidate.variant.scheme);
+        (scheme.map(|scheme| scheme.provenance), scheme.and_then(rfc))
+    };
+    let ((ours, our_rfc), (theirs, their_rfc)) = (provenance(best), provenance(next));
+    match (ours, our_rfc) {
+        (Some(ours), _) if theirs != Some(ours) => {
+            format!("this one is {}", ours.name())
+        }
+        (_, Some(rfc)) if their_rfc.is_none() => format!("this one has {rfc}"),
+        _ if size(best) < size(next) => "this one takes less room on a member".to_owned(),
+        _ => "this one costs least".to_owned(),
+    }
+}
+
+/// Returns what would decide for the one that comes next.
+fn deciding(decision: &Decision, best: &Assessment, next: &Assessment) -> String {
+    let scheme = &next.candidate.variant.scheme;
+    let is_theirs = |turn: &&TippingPoint| {
+        turn.instead.as_ref().is_some_and(|instead| instead.variant.scheme == *scheme)
+    };
+    if let Some(turn) = decision.turns.iter().find(is_theirs) {
+        return format!("which is first {}", side(turn));
+    }
+    let better = |quantity: Quantity| {
+        let (ours, theirs) = (best.figure(quantity)?, next.figure(quantity)?);
+        let share = theirs.value / ours.value;
+        (share < MUCH_LESS).then_some((share, quantity, ours.value, theirs.value))
+    };
+    let most =
+        DECIDING.into_iter().filter_map(better).min_by(|one, other| one.0.total_cmp(&other.0));
+    match most {
+        Some((_, quantity, ours, theirs)) => {
+            let (name, _) = quantity.name_and_unit();
+            let [ours, theirs] = [ours, theirs].map(|value| amount(quantity, value));
+            format!("better if one figure decides: {name}, {theirs} in place of {ours}")
+        }
+        None => "which is clearly better in no figure".to_owned(),
+    }
+}
+
+/// What a group may decide by, if its cost does not decide.
+const DECIDING: [Quantity; 8] = [
+    Quantity::Completion,
+    Quantity::Energy,
+    Quantity::Sent,
+    Quantity::Received,
+    Quantity::Keys,
+    Quantity::Memory,
+    Quantity::Flash,
+    Quantity::LargestMessage,
+];
+/// A figure of at most this share of another one is clearly less.
+const MUCH_LESS: f64 = 0.9;
+
+/// Returns what an answer does not know, the most important first.
+fn unknown(decision: &Decision, best: &Assessment, requirements: &Requirements) -> Vec<String> {
+    let mut told = Vec::new();
+    let ground = |quantity| best.figure(quantity).map(|figure| figure.ground);
+    let race = decision.race.as_ref();
+    if race.is_some_and(|race| race.end == RaceEnd::Interrupted) {
+        told.push(
+            "what the rest of the simulation would have shown, for it was interrupted".to_owned(),
+        );
+    }
+    let open = race.into_iter().flat_map(|race| &race.finalists);
+    let open: Vec<String> = open
+        .filter(|one| one.standing == Standing::Open && one.candidate != best.candidate)
+        .map(|one| one.candidate.variant.scheme.clone())
+        .collect();
+    if !open.is_empty() && race.is_some_and(|race| race.end == RaceEnd::Open) {
+        told.push(format!("whether {} cost as little", listed(&distinct(open))));
+    }
+    let is_fitted = |quantity| ground(quantity) == Some(Ground::Fitted);
+    match (is_fitted(Quantity::Completion), is_fitted(Quantity::CompletionOf99)) {
+        (true, _) => told.push("how long changes take but for a model's errors".to_owned()),
+        (_, true) => {
+            told.push("how long the slowest changes take but for a model's errors".to_owned())
+        }
+        _ => {}
+    }
+    if best.figures.iter().any(|figure| figure.is_extrapolated && figure.ground != Ground::Fitted) {
+        told.push("counts in so large a group, which are extrapolated".to_owned());
+    }
+    if requirements.network.outages.is_some() {
+        told.push("what outages cost in energy and bytes".to_owned());
+    }
+    let (priced, is_assumed) = device_and_radio(&requirements.devices);
+    if is_assumed {
+        told.push(format!(
+            "the energy of your own device and radio, for that of {priced} is modelled by assumed \
+             prices"
+        ));
+    }
+    told.push("how members delay each other on one radio channel".to_owned());
+    told
+}
+
+/// Returns items, each once, in the order in which they come first.
+fn distinct(items: Vec<String>) -> Vec<String> {
+    let mut once: Vec<String> = Vec::new();
+    items.into_iter().for_each(|item| {
+        if !once.contains(&item) {
+            once.push(item);
+        }
+    });
+    once
+}
+
+/// Returns a scheme's provenance and its RFC, if it has one.
+fn standing(id: &str) -> String {
+    match registry::scheme(id) {
+        Some(scheme) => match rfc(scheme) {
+            Some(rfc) => format!("{}, {rfc}", scheme.provenance.name()),
+            None => scheme.provenance.name().to_owned(),
+        },
+        None => "unknown".to_owned(),
+    }
+}
+
+/// Returns the sentences on form, equals, simulation, cost and figures.
+pub fn details(decision: &Decision, requirements: &Requirements) -> Vec<String> {
+    let Some(best) = &decision.recommended else { return Vec::new() };
+    let mut told = vec![format!("Run it with {}.", form(&best.candidate))];
+    told.extend(decision.race.as_ref().map(raced));
     told.extend(equals(decision));
     told.push(cost(decision, best, requirements));
     let figures: Vec<String> = [
@@ -75,22 +260,26 @@ pub fn recommendation(decision: &Decision, requirements: &Requirements) -> Vec<S
     told
 }
 
-/// Returns the first sentences: what to take, and what the requirements give up with it.
-fn first(best: &Assessment, given_up: &[GivenUp]) -> Vec<String> {
-    let (claims, others): (Vec<_>, Vec<_>) =
-        given_up.iter().partition(|given_up| given_up.requirement.starts_with("security."));
-    let mut told = match claims.is_empty() {
-        true => vec![format!("Take {}.", candidate(&best.candidate))],
-        false => {
-            let scheme = named(&best.candidate.variant.scheme);
-            vec![
-                format!("Take {scheme}{}.", without(&claims)),
-                format!("Run it with {}.", form(&best.candidate)),
-            ]
+/// Returns the sentence on how the finalists were simulated.
+fn raced(race: &Race) -> String {
+    let runs = race.finalists.iter().map(|one| one.runs);
+    let (least, most) = (runs.clone().min().unwrap_or_default(), runs.max().unwrap_or_default());
+    let runs = if least == most { format!("{most}") } else { format!("{least} to {most}") };
+    let end = match race.end {
+        RaceEnd::Settled => {
+            format!(
+                "what is equal and what is dearer is settled with {} % confidence",
+                100.0 * race.confidence
+            )
         }
+        RaceEnd::Open => "which could not settle all of them".to_owned(),
+        RaceEnd::Interrupted => "until it was interrupted".to_owned(),
     };
-    told.extend(others.into_iter().map(risk));
-    told
+    format!(
+        "{} of the {} candidates that could cost least were simulated, {runs} times each: {end}.",
+        race.finalists.len(),
+        race.could_win
+    )
 }
 
 /// Returns what a first sentence says of claims that are given up.
@@ -118,33 +307,21 @@ pub fn risk(given_up: &GivenUp) -> String {
     format!("{requirement} gives up {what}: {risk}.")
 }
 
-/// Returns the sentences on the schemes that are equal as far as the model knows, if there are
-/// several.
+/// Returns the sentences on the schemes that are equal, if there are several.
 fn equals(decision: &Decision) -> Vec<String> {
-    let mut schemes: Vec<&str> = Vec::new();
-    for candidate in &decision.equals {
-        if !schemes.contains(&&*candidate.variant.scheme) {
-            schemes.push(&candidate.variant.scheme);
-        }
-    }
+    let schemes = decision.equals.iter().map(|equal| equal.variant.scheme.clone());
+    let schemes = distinct(schemes.collect());
     if schemes.len() < 2 {
         return Vec::new();
     }
-    let standing = |scheme: &Scheme| match rfc(scheme) {
-        Some(rfc) => format!("{}, {rfc}", scheme.provenance.name()),
-        None => scheme.provenance.name().to_owned(),
+    let described: Vec<String> =
+        schemes.iter().map(|scheme| format!("{scheme} ({})", standing(scheme))).collect();
+    let knows = match decision.race {
+        Some(_) => "as far as the simulation can tell",
+        None => "as far as the model knows",
     };
-    let described = schemes.iter().map(|id| match registry::scheme(id) {
-        Some(scheme) => format!("{id} ({})", standing(scheme)),
-        None => (*id).to_owned(),
-    });
-    let described: Vec<String> = described.collect();
     vec![
-        format!(
-            "These {} are equal as far as the model knows: {}.",
-            schemes.len(),
-            listed(&described)
-        ),
+        format!("These {} are equal {knows}: {}.", schemes.len(), listed(&described)),
         "Of equals, a specified scheme goes first, then one with an RFC, then the smaller one."
             .to_owned(),
     ]
@@ -201,6 +378,14 @@ fn is_kept(reason: &Reason) -> bool {
 
 /// Returns what a turn says: `above 1,400 members take lkh-group degree=8, ...`.
 pub fn turn(turn: &TippingPoint) -> String {
+    match &turn.instead {
+        Some(other) => format!("{} take {other}", side(turn)),
+        None => format!("{} nothing meets the requirements", side(turn)),
+    }
+}
+
+/// Returns on which side of which value a turn is: `above 1,400 members`.
+fn side(turn: &TippingPoint) -> String {
     let side = if turn.is_above { "above" } else { "below" };
     let at = match &*turn.requirement {
         "members.now" => format!("{} members", rounded(turn.at)),
@@ -210,10 +395,7 @@ pub fn turn(turn: &TippingPoint) -> String {
         "network.delay" => format!("{} ms of delay", rounded(turn.at)),
         other => format!("{other} = {}", rounded(turn.at)),
     };
-    match &turn.instead {
-        Some(other) => format!("{side} {at} take {other}"),
-        None => format!("{side} {at} nothing meets the requirements"),
-    }
+    format!("{side} {at}")
 }
 
 /// Returns why a scheme is out, reason by reason.
@@ -264,6 +446,15 @@ fn priced(quantity: Quantity, devices: &Devices) -> String {
     if quantity == Quantity::Controller {
         return devices.controller.clone();
     }
+    let (mut words, is_assumed) = device_and_radio(devices);
+    if is_assumed {
+        words += ", assumed";
+    }
+    words
+}
+
+/// Returns a member's device and radio, and whether a price of theirs is assumed.
+fn device_and_radio(devices: &Devices) -> (String, bool) {
     let device = devices.prices(&devices.member);
     let mut words = devices.member.clone();
     let mut is_assumed = device.is_some_and(|device| device.source.starts_with("assumed"));
@@ -271,10 +462,7 @@ fn priced(quantity: Quantity, devices: &Devices) -> String {
         words += &format!(" with {}", radio.name);
         is_assumed |= radio.is_assumed;
     }
-    if is_assumed {
-        words += ", assumed";
-    }
-    words
+    (words, is_assumed)
 }
 
 /// Returns the processor on which a member's memory was counted, if that is not the device's own.
@@ -360,6 +548,7 @@ fn capitalised(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decision::Finalist;
 
     #[test]
     fn amounts_have_a_unit_that_keeps_them_short() {
@@ -437,18 +626,18 @@ mod tests {
             recommendation(&decision, &Requirements::default())[..2].to_vec()
         };
         let cfkm = "cfkm (CFKM, centralized flat key management; reconstructed)";
-        let form = "Run it with suite standard, a signature on each message, QoS 1.";
+        let alone = "It is the only scheme that meets your requirements, so nothing comes next.";
         let lost = first(vec![given_up(false)]);
         let told = format!(
             "Take {cfkm}, but you gave up collusion resistance: evicted members who collude may get \
              back in."
         );
-        assert_eq!(lost, [told, form.to_owned()]);
+        assert_eq!(lost, [told, alone.to_owned()]);
         let held = first(vec![given_up(true)]);
         let told = format!("Take {cfkm}, which has collusion resistance although you gave it up.");
-        assert_eq!(held, [told, form.to_owned()]);
+        assert_eq!(held, [told, alone.to_owned()]);
         let unreliable = first(vec![GivenUp::at_least_once()]);
-        assert!(unreliable[0].starts_with(&format!("Take {cfkm} with suite standard")));
+        assert!(unreliable[0].starts_with(&format!("Take {cfkm}: it is the only scheme")));
         assert_eq!(
             unreliable[1],
             "network.qos gives up delivery at least once: a QoS 0 message that is lost with a broken \
@@ -478,6 +667,89 @@ mod tests {
         decision.equals.pop();
         let told = recommendation(&decision, &Requirements::default()).join(" ");
         assert!(!told.contains("equal"), "{told}");
+    }
+
+    #[test]
+    fn the_first_sentence_has_the_reason_the_runner_up_and_what_decides_and_the_last_what_is_unknown()
+     {
+        let figure = |quantity, value, ground| Figure {
+            quantity,
+            value,
+            interval: (value, value),
+            ground,
+            is_extrapolated: false,
+        };
+        let with = |scheme: &str, cost: f64, largest: f64, ground: Ground| {
+            let figures = vec![
+                figure(Quantity::Completion, 100.0, ground),
+                figure(Quantity::LargestMessage, largest, Ground::Counted),
+            ];
+            Assessment { figures, ..assessment(scheme, cost) }
+        };
+        let [best, other] = [
+            with("lkh-user", 1.02, 900.0, Ground::Simulated),
+            with("ofct", 1.0, 300.0, Ground::Simulated),
+        ];
+        let finalist = |of: &Assessment, standing| Finalist {
+            candidate: of.candidate.clone(),
+            standing,
+            above: (0.0, Some(0.03)),
+            runs: 200,
+        };
+        let mut decision = Decision {
+            recommended: Some(best.clone()),
+            equals: vec![best.candidate.clone(), other.candidate.clone()],
+            front: vec![best.clone(), other.clone()],
+            race: Some(Race {
+                procedure: "a procedure".into(),
+                confidence: 0.95,
+                equal_within: 0.05,
+                dearer_from: 0.01,
+                end: RaceEnd::Settled,
+                could_win: 40,
+                finalists: vec![
+                    finalist(&best, Standing::Equal),
+                    finalist(&other, Standing::Equal),
+                ],
+            }),
+            ..Decision::default()
+        };
+        let requirements = Requirements::default();
+        let told = in_short(&decision, &requirements);
+        assert_eq!(
+            told[0],
+            "Take lkh-user (LKH, logical key hierarchy, user-oriented; specified): no scheme that \
+             meets your requirements costs noticeably less, and this one is specified; next comes \
+             ofct (reconstructed), better if one figure decides: largest message, 300 B in place of 900 B."
+        );
+        assert_eq!(
+            told[1],
+            "Not known: the energy of your own device and radio, for that of cortex-m4 is modelled; \
+             how members delay each other on one radio channel."
+        );
+        let told = details(&decision, &requirements).join(" ");
+        let raced = "2 of the 40 candidates that could cost least were simulated, 200 times each: \
+                     what is equal and what is dearer is settled with 95 % confidence.";
+        assert!(told.contains(raced), "{told}");
+        // What was left open, or interrupted, is said.
+        let race = decision.race.as_mut().expect("it is there");
+        (race.end, race.finalists[1].standing) = (RaceEnd::Open, Standing::Open);
+        let told = in_short(&decision, &requirements);
+        assert!(told[1].starts_with("Not known: whether ofct cost as little; "), "{}", told[1]);
+        decision.race.as_mut().expect("it is there").end = RaceEnd::Interrupted;
+        let told = in_short(&decision, &requirements);
+        assert!(told[1].contains("it was interrupted"), "{}", told[1]);
+        // Without a simulation, times are a model's.
+        let fitted = with("lkh-user", 1.0, 900.0, Ground::Fitted);
+        let decision = Decision {
+            recommended: Some(fitted.clone()),
+            equals: vec![fitted.candidate.clone()],
+            front: vec![fitted, with("ofct", 1.5, 300.0, Ground::Fitted)],
+            ..Decision::default()
+        };
+        let told = in_short(&decision, &requirements);
+        assert!(told[0].contains("the next scheme 50 % more; next comes ofct"), "{}", told[0]);
+        assert!(told[1].contains("but for a model's errors"), "{}", told[1]);
     }
 
     #[test]

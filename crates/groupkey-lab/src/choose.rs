@@ -5,6 +5,8 @@ mod counting;
 mod devices;
 mod evidence;
 mod fit;
+mod in_parallel;
+mod late_receivers;
 mod latency;
 mod measure;
 mod memory;
@@ -12,6 +14,7 @@ mod message_flow;
 mod named_files;
 mod plan;
 mod policy_trial;
+mod race;
 mod rows;
 mod validate;
 mod variants;
@@ -26,6 +29,9 @@ pub use self::memory::make_memories;
 pub use self::named_files::LaboratoryFiles;
 pub use self::plan::{RUNS, SEED, commands, plan};
 pub use self::policy_trial::{CandidatePeriod, PolicyTrial, observations, try_policy};
+pub use self::race::{
+    CONFIDENCE, DEARER_FROM, EQUAL_WITHIN, PROCEDURE, RaceOptions, RacedDecision, race,
+};
 pub use self::rows::{CandidateFigure, ChoiceRow, PolicyRow, column_of};
 pub use self::validate::{Regret, RequirementsSource, Trial, ValidateOptions, regret, validate};
 

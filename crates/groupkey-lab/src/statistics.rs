@@ -5,6 +5,7 @@
 //! Library of Mathematical Functions, 8.17) of the crate `statrs`. Every number of runs therefore
 //! has its own quantile.
 
+pub mod best;
 pub mod sequential;
 mod significance;
 

@@ -2,9 +2,9 @@
 
 mod evidence;
 mod live;
-mod measure;
 mod own_schemes;
 mod questions;
+mod race;
 mod report;
 mod validate;
 
@@ -41,7 +41,7 @@ Examples:
   groupkey choose --requirements mine.toml --set network.loss=3 --set members.now=1400
   groupkey choose --set members.now=30 --set trust.controller=false
   groupkey choose --requirements mine.toml --all
-  groupkey choose --requirements mine.toml --measure
+  groupkey choose --requirements mine.toml --fitted
   groupkey choose --requirements city --set devices.member=nrf52840 --set devices.radio=lte-m
   groupkey choose --requirements mine.toml --set devices.member=./my-board.toml
   groupkey choose --requirements city --out chosen
@@ -52,10 +52,14 @@ A change is complete when the last member has the new key; its time runs from th
 the controller, or without one the group, begins it. The group has settled: its last change was
 hours ago. groupkey net measures the same.
 
-The answer: one recommendation with parameters, suite, protection and QoS, and the schemes that are
-equal to it as far as the model knows; then the candidates that no other one beats in everything;
-then where the recommendation turns; then what is out, by which requirement, and the nearest value
-that would let it in. QoS 0 is only for those who set network.qos=0.
+The answer: one recommendation with its reason, the runner-up, and what is not known; parameters,
+suite, protection and QoS, and the schemes that are equal to it; then the candidates that no other
+one beats in everything; then where the recommendation turns; then what is out, by which
+requirement, and the nearest value that would let it in. QoS 0 is only for those who set
+network.qos=0.
+
+The finalists are simulated for these requirements until it is settled which cost least, or two
+million messages are handed over. Ctrl-C ends that, and the answer is what is known then.
 
 Grounds of a number: counted by running the scheme; modelled, which is counted and priced by a
 device's profile; fitted, from a model of simulated times; simulated for these requirements.
@@ -76,7 +80,7 @@ pub(crate) struct ChooseArguments {
         long,
         value_name = "URL",
         conflicts_with_all = [
-            "set", "ask", "measure", "report", "all", "evidence", "validate", "print_requirements",
+            "set", "ask", "fitted", "report", "all", "evidence", "validate", "print_requirements",
         ],
     )]
     live: Option<String>,
@@ -99,17 +103,16 @@ pub(crate) struct ChooseArguments {
         value_name = "EXAMPLE",
         value_parser = value_parsers::requirements(),
         conflicts_with_all = [
-            "requirements", "set", "ask", "measure", "save", "report", "json", "all", "evidence",
+            "requirements", "set", "ask", "fitted", "save", "report", "json", "all", "evidence",
             "validate",
         ],
     )]
     print_requirements: Option<&'static str>,
 
-    /// Simulate the cheapest candidates for these requirements, and those that are equal to them,
-    /// instead of modelling how long their changes take. Takes longer, in large groups minutes.
-    /// Bursts are always simulated.
+    /// Answer by the fitted model alone, in a moment, without simulating the finalists. Its errors
+    /// are in docs/choose.md. Bursts and outages are not in it.
     #[arg(long, conflicts_with_all = ["evidence", "validate"])]
-    measure: bool,
+    fitted: bool,
 
     /// Findings about schemes of your own: the folder that audit --out named. Without them no claim
     /// of such a scheme counts.
@@ -197,8 +200,11 @@ pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
     }
     let mut decision =
         choose(&requirements.as_modelled()).map_err(|error| refused(draft.explain(&error)))?;
-    if arguments.measure || requirements.beyond_model().is_some() {
-        measure::finalists(&mut decision, &requirements)?;
+    if !arguments.fitted {
+        decision = race::finalists(&decision, &requirements)?;
+    } else if let Some(field) = requirements.beyond_model() {
+        return Err(Failure::input(format!("{field} is not in the fitted model"))
+            .with_help("leave out --fitted, and the finalists are simulated with it"));
     }
     let depth = if arguments.all { AnswerDepth::All } else { AnswerDepth::Short };
     match arguments.json {
@@ -207,7 +213,9 @@ pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
         }
         false => {
             let best = decision.recommended.as_ref();
-            let commands = best.map_or_else(Vec::new, |best| commands(best, &requirements));
+            let commands = best.map_or_else(Vec::new, |best| {
+                commands(best, &requirements, decision.runs(&best.candidate))
+            });
             print(&Answer::new(&decision, &requirements, depth, &commands), out)?;
         }
     }
@@ -226,6 +234,7 @@ pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
             false => writeln!(out, "\n{told}")?,
         }
     }
+    race::is_whole(&decision)?;
     conclude(&decision)
 }
 

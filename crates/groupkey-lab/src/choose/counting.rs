@@ -78,7 +78,8 @@ fn perform(
     }
 }
 
-fn sample(group: &SimulatedGroup<Waves>, operation: Operation, members: u32) -> Sample {
+/// Returns what the group's last operation took, since the carrier forgot what was before.
+pub(super) fn sample(group: &SimulatedGroup<Waves>, operation: Operation, members: u32) -> Sample {
     let waves = group.carrier();
     let kept: BTreeMap<PartyId, usize> =
         group.footprints().map(|(party, footprint)| (party, footprint.permanent)).collect();

@@ -213,8 +213,8 @@ impl FittedGroup {
             bandwidth_kbit_s: network.bandwidth,
             ..Conditions::of(network.loss, network.delay)
         });
-        let step = plan.steps.len() - 1;
-        match MessageFlow::record(&plan, step).and_then(|flow| flow.replay(&plan)) {
+        let recorded = MessageFlow::record(&plan, &mut |_, _| ()).map(|mut flows| flows.remove(0));
+        match recorded.and_then(|flow| flow.replay(&plan, 0..plan.runs)) {
             Ok(times) => Ok(Some(times)),
             Err(NoFlow::Group(error)) if !is_impossible(&error) => Err(error),
             Err(_) => Ok(None),

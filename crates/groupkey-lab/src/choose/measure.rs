@@ -1,20 +1,25 @@
 //! Simulates candidates for one group's requirements, instead of modelling how long changes take.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::{error, fmt, thread};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::AtomicBool;
+use std::{error, fmt};
+
+use groupkey::Operation;
+use groupkey::protection::Guard;
 
 use groupkey_choose::decision::{Assessment, Figure, Ground, Quantity, Reason};
-use groupkey_choose::evidence::{CountTable, Evidence};
-use groupkey_choose::requirements::{Devices, NetworkConditions};
+use groupkey_choose::evidence::{CountTable, Evidence, Sample};
+use groupkey_choose::requirements::{Devices, Limits, NetworkConditions};
 use groupkey_choose::{Candidate, ChooseError, Grounds, Requirements, Variant, assess_on};
-use groupkey_sim::group::GroupError;
+use groupkey_sim::group::{GroupError, SimulatedGroup};
 
-use super::evidence::{EvidenceRunError, operations};
+use super::counting::{count, sample};
+use super::in_parallel::in_parallel;
 use super::message_flow::{MessageFlow, NoFlow, is_impossible};
 use super::plan::plan;
 use super::variants::CountedScheme;
+use super::wave_carrier::Waves;
 use crate::plan::{Plan, PlanError};
 use crate::registry;
 use crate::statistics::percentile;
@@ -43,9 +48,6 @@ pub struct SimulatedCandidate {
     /// The limits that it exceeds at the largest number of members, by the lower end of the
     /// interval.
     pub exceeded: Vec<String>,
-    /// What 99 % of changes do not exceed at the largest number of members (ms), if there is a
-    /// limit of it: the upper end of the interval, by which modelled times are judged, too.
-    pub of_99_at_most: Option<f64>,
 }
 
 /// Why candidates cannot be measured.
@@ -69,55 +71,34 @@ pub fn measure(
     candidates: &[Candidate],
     options: &MeasureOptions<'_>,
 ) -> Result<Vec<SimulatedCandidate>, MeasureError> {
-    let next = AtomicUsize::new(0);
-    let measured: Mutex<BTreeMap<usize, Result<SimulatedCandidate, MeasureError>>> =
-        Mutex::default();
-    let work = || {
-        let mut laboratory = Laboratory::default();
-        loop {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            let Some(candidate) = candidates.get(place) else { return };
-            let outcome = match options.stop.load(Ordering::Relaxed) {
-                true => Err(MeasureError::Interrupted),
-                false => laboratory.measure(requirements, candidate, options.runs, options.seed),
-            };
-            let mut measured = measured.lock().expect("no thread panics while it has it");
-            measured.insert(place, outcome);
-            (options.on_progress)(measured.len(), candidates.len());
-        }
+    let work = |candidate: &Candidate| {
+        Laboratory::default().measure(requirements, candidate, options.runs, options.seed)
     };
-    thread::scope(|scope| {
-        (1..options.threads.max(1)).for_each(|_| drop(scope.spawn(work)));
-        work();
-    });
-    let measured = measured.into_inner().expect("no thread panics while it has it");
-    measured.into_values().collect()
+    let on_done = |done| (options.on_progress)(done, candidates.len());
+    let measured = in_parallel(candidates, options.threads, options.stop, &on_done, &work);
+    let measured = measured.into_iter();
+    measured.map(|measured| measured.unwrap_or(Err(MeasureError::Interrupted))).collect()
 }
 
 /// Groups, and what was recorded, counted and simulated of them.
 #[derive(Default)]
 pub(super) struct Laboratory {
     recorded: BTreeMap<VariantKind, RecordedKind>,
+    /// Times of changes, by what was simulated.
+    times: BTreeMap<(VariantKind, ChangeKey, RunKey), Vec<f64>>,
     /// Where the known times are from.
     place: Option<(NetworkConditions, Devices)>,
 }
 
-/// A variant, whatever its protection and quality of service are, at the present and the largest
-/// size of a group.
-type VariantKind = (String, BTreeMap<String, u32>, String, (u32, u32));
-
-/// What is known of one kind.
-struct RecordedKind {
-    evidence: Evidence,
-    flows: BTreeMap<ChangeKey, MessageFlow>,
-    times: BTreeMap<RunKey, Vec<f64>>,
-}
+/// A variant, whatever its protection and quality of service are, with the operations that are
+/// needed, at the sizes that were counted.
+type VariantKind = (String, BTreeMap<String, u32>, String, Vec<String>, Vec<u32>);
 
 /// An operation, the group's size and the protection of messages.
 type ChangeKey = (String, u32, String);
 
-/// What was simulated: a change and the quality of service, how often, and with which seed.
-type RunKey = (ChangeKey, u8, u32, u64);
+/// The quality of service, how often, and with which seed.
+type RunKey = (u8, u32, u64);
 
 impl Laboratory {
     /// Simulates a candidate's changes. Those that it knows it does not simulate again.
@@ -128,79 +109,95 @@ impl Laboratory {
         runs: u32,
         seed: u64,
     ) -> Result<SimulatedCandidate, MeasureError> {
-        let unknown = || MeasureError::Candidate(candidate.clone());
         let place = (requirements.network, requirements.devices.clone());
         if self.place.as_ref() != Some(&place) {
-            self.recorded.values_mut().for_each(|recorded| recorded.times.clear());
+            self.times.clear();
             self.place = Some(place);
         }
-        let Variant { scheme, parameters, suite, .. } = candidate.variant.clone();
+        let Variant { scheme, parameters, suite, guard } = candidate.variant.clone();
         let (now, most) = (requirements.members.now, requirements.members.at_most());
-        let key = (scheme, parameters, suite, (now, most));
-        if !self.recorded.contains_key(&key) {
-            let recorded = RecordedKind::new(&candidate.variant, now, most)
-                .map_err(|error| error.of(candidate))?;
-            self.recorded.insert(key.clone(), recorded);
+        let changes = changes(requirements, candidate)?;
+        let operations: Vec<String> = changes.iter().map(|change| change.0.clone()).collect();
+        let sizes = counted_sizes(requirements);
+        let kind = (scheme, parameters, suite, operations.clone(), sizes);
+        if !self.recorded.contains_key(&kind) {
+            self.recorded.insert(kind.clone(), RecordedKind::of(requirements, candidate)?);
         }
-        let recorded = self.recorded.get_mut(&key).expect("it is there now");
-        let evidence = recorded.evidence.clone();
-        let grounds = Grounds { evidence: &evidence, ..Grounds::shipped() };
-        let assessed = assess_on(&requirements.as_modelled(), &grounds, candidate)
-            .map_err(MeasureError::Requirements)?;
-        let (mut assessment, reasons) = assessed.ok_or_else(unknown)?;
-        let counted = reasons.iter().filter(|reason| reason.requirement != COMPLETE);
-        let mut exceeded: Vec<String> =
-            counted.map(|Reason { requirement, .. }| requirement.clone()).collect();
-        let changes = grounds.changes(requirements, candidate, now).ok_or_else(unknown)?;
-        let sum: f64 = changes.iter().map(|(_, rate)| rate).sum();
-        let share = |rate: f64| if sum > 0.0 { rate / sum } else { 1.0 / changes.len() as f64 };
-        let mut mean = Interval::default();
-        let mut far: Option<Interval> = None;
-        for (operation, rate) in &changes {
-            let times = recorded.times(requirements, candidate, operation, now, runs, seed)?;
-            mean.add(&Interval::of_mean(&times), share(*rate));
-            let of_99 = Interval::of_99(&times);
-            if far.is_none_or(|far| of_99.value > far.value) {
-                far = Some(of_99);
+        let recorded = self.recorded.get_mut(&kind).expect("it is there now");
+        let mut times = |operation: &String, members: u32| -> Result<Vec<f64>, MeasureError> {
+            let change = (operation.clone(), members, guard.clone());
+            let key = (kind.clone(), change, (candidate.qos, runs, seed));
+            if let Some(times) = self.times.get(&key) {
+                return Ok(times.clone());
+            }
+            recorded.record(requirements, candidate, &operations, members)?;
+            let run = RunOf { requirements, candidate, operation, members, seed };
+            let times = recorded.replay(&run, 0..runs)?;
+            self.times.insert(key, times.clone());
+            Ok(times)
+        };
+        let mut present = Vec::new();
+        for (operation, _) in &changes {
+            present.push(times(operation, now)?);
+        }
+        let mut later = Vec::new();
+        if requirements.limits.complete.is_some() && most != now {
+            for (operation, _) in &changes {
+                later.push(times(operation, most)?);
             }
         }
-        let far = far.unwrap_or_default();
-        let mut of_99_at_most = None;
-        if let Some(limit) = requirements.limits.complete {
-            let (mut low, mut high) = (far.low, far.high);
-            if most != now {
-                (low, high) = (0.0, 0.0);
-                for (operation, _) in &changes {
-                    let times =
-                        recorded.times(requirements, candidate, operation, most, runs, seed)?;
-                    let of_99 = Interval::of_99(&times);
-                    (low, high) = (low.max(of_99.low), high.max(of_99.high));
-                }
-            }
-            of_99_at_most = Some(high);
-            if low > limit {
-                exceeded.push(COMPLETE.to_owned());
-            }
+        let (assessment, mut exceeded) = recorded.figures(requirements, candidate)?;
+        let assessment = with_times(assessment, requirements, &changes, &present);
+        let far = Interval::of_slowest(if later.is_empty() { &present } else { &later });
+        if requirements.limits.complete.is_some_and(|limit| far.low > limit) {
+            exceeded.push(COMPLETE.to_owned());
         }
-        let modelled = assessment.figure(Quantity::Completion).map_or(0.0, |figure| figure.value);
-        assessment.cost += requirements.weights.second * sum * (mean.value - modelled) / 1e3;
-        assessment.error = 0.0;
-        for figure in &mut assessment.figures {
-            let simulated = match figure.quantity {
-                Quantity::Completion => mean,
-                Quantity::CompletionOf99 => far,
-                _ => continue,
-            };
-            *figure = Figure {
-                quantity: figure.quantity,
-                value: simulated.value,
-                interval: (simulated.low, simulated.high),
-                ground: Ground::Simulated,
-                is_extrapolated: false,
-            };
-        }
-        Ok(SimulatedCandidate { assessment, exceeded, of_99_at_most })
+        Ok(SimulatedCandidate { assessment, exceeded })
     }
+}
+
+/// Returns the operations by which a candidate follows the changes of the group, each with how often
+/// it happens in a day.
+pub(super) fn changes(
+    requirements: &Requirements,
+    candidate: &Candidate,
+) -> Result<Vec<(String, f64)>, MeasureError> {
+    let changes = Grounds::shipped().changes(requirements, candidate, requirements.members.now);
+    changes.ok_or_else(|| MeasureError::Candidate(candidate.clone()))
+}
+
+/// Puts simulated times into a candidate's figures and cost. `times` has those of each change (ms).
+pub(super) fn with_times(
+    mut assessment: Assessment,
+    requirements: &Requirements,
+    changes: &[(String, f64)],
+    times: &[Vec<f64>],
+) -> Assessment {
+    let sum: f64 = changes.iter().map(|(_, rate)| rate).sum();
+    let share = |rate: f64| if sum > 0.0 { rate / sum } else { 1.0 / changes.len() as f64 };
+    let mut mean = Interval::default();
+    for ((_, rate), times) in changes.iter().zip(times) {
+        mean.add(&Interval::of_mean(times), share(*rate));
+    }
+    let far = Interval::of_slowest(times);
+    let modelled = assessment.figure(Quantity::Completion).map_or(0.0, |figure| figure.value);
+    assessment.cost += requirements.weights.second * sum * (mean.value - modelled) / 1e3;
+    assessment.error = 0.0;
+    for figure in &mut assessment.figures {
+        let simulated = match figure.quantity {
+            Quantity::Completion => mean,
+            Quantity::CompletionOf99 => far,
+            _ => continue,
+        };
+        *figure = Figure {
+            quantity: figure.quantity,
+            value: simulated.value,
+            interval: (simulated.low, simulated.high),
+            ground: Ground::Simulated,
+            is_extrapolated: false,
+        };
+    }
+    assessment
 }
 
 pub(super) const COMPLETE: &str = "limits.complete";
@@ -232,80 +229,237 @@ impl SimulationFailure {
     }
 }
 
+/// What is known of one kind of variants.
+pub(super) struct RecordedKind {
+    /// Counts of groups of just these sizes. `None` if those that ship are of them, or if what is
+    /// recorded is counted.
+    counted: Option<Evidence>,
+    flows: BTreeMap<ChangeKey, MessageFlow>,
+}
+
+/// What is replayed: a candidate's change in a group of this many members.
+#[derive(Clone, Copy)]
+pub(super) struct RunOf<'a> {
+    pub(super) requirements: &'a Requirements,
+    pub(super) candidate: &'a Candidate,
+    pub(super) operation: &'a str,
+    pub(super) members: u32,
+    pub(super) seed: u64,
+}
+
 impl RecordedKind {
-    fn new(variant: &Variant, now: u32, most: u32) -> Result<Self, SimulationFailure> {
-        let sizes: BTreeSet<u32> = [now, most, now.max(LEAST)].into();
-        let sizes: Vec<u32> = sizes.into_iter().collect();
-        let subject =
-            CountedScheme::of(variant, sizes.clone()).ok_or(SimulationFailure::Unknown)?;
-        let mut samples = BTreeMap::new();
-        for members in sizes {
-            let counted = operations(&subject, members, 1).map_err(|error| match error {
-                EvidenceRunError::Incomplete { error, .. } => SimulationFailure::Group(error),
-                EvidenceRunError::Interrupted => SimulationFailure::Unknown,
-            })?;
-            for sample in counted {
-                samples.entry(sample.operation.clone()).or_insert_with(Vec::new).push(sample);
-            }
-        }
-        let tables = samples.into_iter().filter_map(|(operation, samples)| {
-            CountTable::of(subject.variant("none"), operation, &samples)
-        });
-        let facts = Evidence::shipped().facts();
-        let facts = facts.filter(|facts| facts.scheme == variant.scheme).cloned().collect();
-        let evidence = Evidence::new(facts, tables.collect());
-        Ok(Self { evidence, flows: BTreeMap::new(), times: BTreeMap::new() })
+    /// Counts the operations that a candidate needs, unless evidence of just this size ships.
+    pub(super) fn of(
+        requirements: &Requirements,
+        candidate: &Candidate,
+    ) -> Result<Self, MeasureError> {
+        let needed = changes(requirements, candidate)?;
+        let operations: Vec<&str> = needed.iter().map(|(operation, _)| &**operation).collect();
+        let sizes = counted_sizes(requirements);
+        let is_counted_later = sizes[..] == [requirements.members.now] && sizes[0] > MOST_COUNTED;
+        let is_known = is_counted_later || is_shipped(&candidate.variant, &operations, &sizes);
+        let counted = match is_known {
+            true => None,
+            false => Some(
+                count_at(&candidate.variant, &operations, &sizes)
+                    .map_err(|failure| failure.of(candidate))?,
+            ),
+        };
+        Ok(Self { counted, flows: BTreeMap::new() })
     }
 
-    fn times(
+    /// Returns a candidate's figures, whose times are modelled, and the limits that it exceeds, that
+    /// of the time left out.
+    pub(super) fn figures(
+        &self,
+        requirements: &Requirements,
+        candidate: &Candidate,
+    ) -> Result<(Assessment, Vec<String>), MeasureError> {
+        let shipped = Grounds::shipped();
+        let evidence = self.counted.as_ref().unwrap_or(shipped.evidence);
+        let mut judged = requirements.as_modelled();
+        if counted_sizes(requirements).len() < 2 {
+            // No limit is of what is counted.
+            judged.members.most = 0;
+        }
+        let assessed = assess_on(&judged, &Grounds { evidence, ..shipped }, candidate)?;
+        let (assessment, reasons) =
+            assessed.ok_or_else(|| MeasureError::Candidate(candidate.clone()))?;
+        let counted = reasons.into_iter().filter(|reason| reason.requirement != COMPLETE);
+        Ok((assessment, counted.map(|Reason { requirement, .. }| requirement).collect()))
+    }
+
+    /// Records these changes of a candidate's group, unless they are.
+    pub(super) fn record(
         &mut self,
         requirements: &Requirements,
         candidate: &Candidate,
-        operation: &str,
+        operations: &[String],
         members: u32,
-        runs: u32,
-        seed: u64,
-    ) -> Result<Vec<f64>, MeasureError> {
-        let unknown = || MeasureError::Candidate(candidate.clone());
-        let members = if operation == "remove" { members.max(LEAST) } else { members };
-        let change = (operation.to_owned(), members, candidate.variant.guard.clone());
-        let run = (change.clone(), candidate.qos, runs, seed);
-        if let Some(times) = self.times.get(&run) {
-            return Ok(times.clone());
+    ) -> Result<(), MeasureError> {
+        let mut by_size: BTreeMap<u32, Vec<&String>> = BTreeMap::new();
+        for operation in operations {
+            if !self.flows.contains_key(&flow_key(operation, members, candidate)) {
+                by_size.entry(at_least(operation, members)).or_default().push(operation);
+            }
         }
-        let refused = |no_flow| SimulationFailure::from(no_flow).of(candidate);
-        let known = plan_of(requirements, candidate, members, operation).ok_or_else(unknown)?;
-        let plan = Plan { runs, seed, ..known };
-        if !self.flows.contains_key(&change) {
-            let flow = MessageFlow::record(&plan, plan.steps.len() - 1).map_err(refused)?;
-            self.flows.insert(change.clone(), flow);
+        for (size, operations) in by_size {
+            let names: Vec<&str> = operations.iter().map(|operation| &***operation).collect();
+            let plan = plan_of(requirements, candidate, size, &names)
+                .ok_or_else(|| MeasureError::Candidate(candidate.clone()))?;
+            let (mut samples, is_counted) = (Vec::new(), size > MOST_COUNTED);
+            let mut count = |group: &SimulatedGroup<Waves>, operation| {
+                if is_counted {
+                    samples.push(sample(group, operation, size));
+                }
+            };
+            let flows = MessageFlow::record(&plan, &mut count)
+                .map_err(|no_flow| SimulationFailure::from(no_flow).of(candidate))?;
+            if self.counted.is_none() && members == requirements.members.now && is_counted {
+                self.counted = Some(evidence_of(&candidate.variant, samples));
+            }
+            for ((_, action), flow) in plan.reported().zip(flows) {
+                let key = flow_key(action.operation().name(), members, candidate);
+                self.flows.insert(key, flow);
+            }
         }
-        let times = self.flows[&change].replay(&plan).map_err(refused)?;
-        self.times.insert(run, times.clone());
-        Ok(times)
+        Ok(())
     }
+
+    /// Returns how many messages a run of a recorded change hands over.
+    pub(super) fn deliveries(&self, of: &RunOf<'_>) -> Result<u64, MeasureError> {
+        let (flow, plan) = self.recorded(of)?;
+        flow.deliveries_of_a_run(&plan)
+            .map_err(|no_flow| SimulationFailure::from(no_flow).of(of.candidate))
+    }
+
+    /// Returns the times (ms) of these runs of a recorded change.
+    pub(super) fn replay(
+        &self,
+        of: &RunOf<'_>,
+        runs: Range<u32>,
+    ) -> Result<Vec<f64>, MeasureError> {
+        let (flow, plan) = self.recorded(of)?;
+        flow.replay(&plan, runs)
+            .map_err(|no_flow| SimulationFailure::from(no_flow).of(of.candidate))
+    }
+
+    fn recorded(&self, of: &RunOf<'_>) -> Result<(&MessageFlow, Plan), MeasureError> {
+        let RunOf { requirements, candidate, operation, members, seed } = *of;
+        let unknown = || MeasureError::Candidate(candidate.clone());
+        let flow = self.flows.get(&flow_key(operation, members, candidate)).ok_or_else(unknown)?;
+        let size = at_least(operation, members);
+        let known = plan_of(requirements, candidate, size, &[operation]).ok_or_else(unknown)?;
+        Ok((flow, Plan { seed, ..known }))
+    }
+}
+
+fn flow_key(operation: &str, members: u32, candidate: &Candidate) -> ChangeKey {
+    (operation.to_owned(), members, candidate.variant.guard.clone())
+}
+
+/// Returns the sizes whose counts decide: the present one, and the largest one if a limit of what is
+/// counted must hold there.
+fn counted_sizes(requirements: &Requirements) -> Vec<u32> {
+    let (now, most) = (requirements.members.now, requirements.members.at_most());
+    let Limits { complete: _, flash: _, sent, received, keys, memory, message, .. } =
+        requirements.limits;
+    let devices = &requirements.devices;
+    let board = devices.prices(&devices.member).and_then(|device| device.capacity);
+    let is_limited = [sent, received, keys, memory, message].iter().any(Option::is_some)
+        || requirements.energy_limit().is_some()
+        || board.is_some();
+    if most != now && is_limited { vec![now, most] } else { vec![now] }
+}
+
+/// Returns the size of the group in which an operation is possible.
+fn at_least(operation: &str, members: u32) -> u32 {
+    if operation == "remove" { members.max(LEAST) } else { members }
+}
+
+/// Returns whether the evidence that ships has these operations at just these sizes.
+fn is_shipped(variant: &Variant, operations: &[&str], sizes: &[u32]) -> bool {
+    operations.iter().all(|operation| {
+        let is_it = |table: &&CountTable| {
+            let Variant { scheme, parameters, suite, .. } = &table.variant;
+            table.operation == *operation
+                && (scheme, parameters, suite)
+                    == (&variant.scheme, &variant.parameters, &variant.suite)
+        };
+        let table = Evidence::shipped().tables().find(is_it);
+        let has = |size: &u32| {
+            table.is_some_and(|table| table.members().contains(&at_least(operation, *size)))
+        };
+        sizes.iter().all(has)
+    })
+}
+
+/// Counts these operations of a variant in groups of just these sizes.
+fn count_at(
+    variant: &Variant,
+    operations: &[&str],
+    sizes: &[u32],
+) -> Result<Evidence, SimulationFailure> {
+    let subject = CountedScheme::of(variant, sizes.to_vec()).ok_or(SimulationFailure::Unknown)?;
+    let mut samples = Vec::new();
+    for name in operations {
+        let known = subject.scheme.operations.iter().find(|known| known.name() == *name);
+        let operation = *known.ok_or(SimulationFailure::Unknown)?;
+        let mut counted: Vec<u32> = sizes.iter().map(|size| at_least(name, *size)).collect();
+        counted.dedup();
+        for members in counted {
+            match count(&subject, operation, false, members, Guard::None, 1) {
+                Ok(counted) => samples.extend(counted),
+                // A group of this size is too large for the scheme.
+                Err(error) if is_impossible(&error) => {}
+                Err(error) => return Err(SimulationFailure::Group(error)),
+            }
+        }
+    }
+    Ok(evidence_of(variant, samples))
+}
+
+/// Puts evidence together that is of one variant alone.
+fn evidence_of(variant: &Variant, samples: Vec<Sample>) -> Evidence {
+    let mut by_operation: BTreeMap<String, Vec<Sample>> = BTreeMap::new();
+    for sample in samples {
+        by_operation.entry(sample.operation.clone()).or_default().push(sample);
+    }
+    let open = Variant { guard: "none".to_owned(), ..variant.clone() };
+    let tables = by_operation
+        .into_iter()
+        .filter_map(|(operation, samples)| CountTable::of(open.clone(), operation, &samples));
+    let facts = Evidence::shipped().facts();
+    let facts = facts.filter(|facts| facts.scheme == variant.scheme).cloned().collect();
+    Evidence::new(facts, tables.collect())
 }
 
 /// The smallest group that a member can leave: two must remain.
 const LEAST: u32 = 3;
 
+/// The largest group of which operations are counted each in a group of its own. In a larger one,
+/// what is recorded is counted: an eviction then follows a join.
+const MOST_COUNTED: u32 = 5_000;
+
 fn plan_of(
     requirements: &Requirements,
     candidate: &Candidate,
     members: u32,
-    operation: &str,
+    operations: &[&str],
 ) -> Option<Plan> {
     let scheme = registry::scheme(&candidate.variant.scheme)?;
-    let operation = scheme.operations.iter().find(|known| known.name() == operation)?;
-    plan(requirements, candidate, members, &[*operation])
+    let known = scheme.operations.iter().copied();
+    let operations: Vec<Operation> =
+        known.filter(|known| operations.contains(&known.name())).collect();
+    plan(requirements, candidate, members, &operations)
 }
 
 /// A value with its 95 % interval.
 #[derive(Clone, Copy, Debug, Default)]
-struct Interval {
-    value: f64,
-    low: f64,
-    high: f64,
+pub(super) struct Interval {
+    pub(super) value: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
 }
 
 impl Interval {
@@ -315,6 +469,20 @@ impl Interval {
         let squares: f64 = times.iter().map(|time| (time - value).powi(2)).sum();
         let half = 1.96 * (squares / (count - 1.0).max(1.0) / count).sqrt();
         Self { value, low: value - half, high: value + half }
+    }
+
+    /// Returns the 99th percentile of the slowest change, and the ends that no change exceeds.
+    pub(super) fn of_slowest(times: &[Vec<f64>]) -> Self {
+        let all = times.iter().map(|times| Self::of_99(times));
+        all.reduce(|one, other| {
+            let slower = if other.value > one.value { other } else { one };
+            Self {
+                value: slower.value,
+                low: one.low.max(other.low),
+                high: one.high.max(other.high),
+            }
+        })
+        .unwrap_or_default()
     }
 
     /// The percentile is that of rows of results; its interval is by order statistics, whose ranks

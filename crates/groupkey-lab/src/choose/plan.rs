@@ -17,7 +17,7 @@ use crate::device::{DeviceProfile, Radio};
 use crate::plan::{Plan, PlanStep};
 use crate::registry::scheme;
 
-/// How often `groupkey choose --measure` simulates each change.
+/// How often `groupkey choose` simulates each change of what it recommends, at most.
 pub const RUNS: u32 = 400;
 /// The seed with which it does.
 pub const SEED: u64 = 1;
@@ -65,8 +65,12 @@ pub fn plan(
 }
 
 /// Returns the commands that make a candidate's figures again, each with what it shows. Figures that
-/// are simulated come out as they are.
-pub fn commands(best: &Assessment, requirements: &Requirements) -> Vec<(&'static str, String)> {
+/// were simulated in this many runs come out as they are.
+pub fn commands(
+    best: &Assessment,
+    requirements: &Requirements,
+    runs: u32,
+) -> Vec<(&'static str, String)> {
     let Candidate { variant: Variant { scheme, parameters, suite, guard }, .. } = &best.candidate;
     let members = requirements.members.now.min(Plan::MOST_MEMBERS);
     let mut form =
@@ -83,7 +87,7 @@ pub fn commands(best: &Assessment, requirements: &Requirements) -> Vec<(&'static
         let mut net = format!("groupkey net {form} {}", arguments(&plan, requirements));
         let is_simulated = |figure: &Figure| figure.ground == Ground::Simulated;
         if best.figures.iter().any(is_simulated) {
-            net += &format!(" --runs {} --seed {}", plan.runs, plan.seed);
+            net += &format!(" --runs {runs} --seed {}", plan.seed);
         }
         told.push(("time to completion, simulated", net));
     }
@@ -171,7 +175,7 @@ mod tests {
         };
         let candidate = Candidate { variant, qos: 1 };
         let best = Assessment { candidate, cost: 1.5, error: 0.0, figures: Vec::new() };
-        let commands = commands(&best, &Requirements::default());
+        let commands = commands(&best, &Requirements::default(), RUNS);
         let [bench, net, audit] = &commands[..] else { panic!("{commands:?}") };
         let form = "--scheme lkh-group --members 100 --suite standard --protection mac \
                     --set degree=8 --operation add,remove";

@@ -1,23 +1,25 @@
 //! How good the fast answer is: its cost against the best that simulating the candidates finds, for
 //! random requirements.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::{fmt, thread};
+use std::fmt;
+use std::sync::atomic::AtomicBool;
 
 use groupkey_choose::decision::{Assessment, Quantity};
 use groupkey_choose::requirements::{
     Devices, Limits, Members, NetworkConditions, Security, Trust, Weights,
 };
-use groupkey_choose::{Candidate, Grounds, Requirements, assess_on, contenders_on, recommend_on};
+use groupkey_choose::{
+    Candidate, Grounds, Requirements, assess_on, contenders_on, decide_on, recommend_on,
+};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
 use super::fit::GroupDraw;
+use super::in_parallel::in_parallel;
 use super::latency::mixed;
 use super::measure::{Laboratory, MeasureError};
+use super::race::{RaceOptions, race};
 
 /// How the choice is validated.
 #[derive(Clone, Copy)]
@@ -62,6 +64,8 @@ pub struct Trial {
     pub answer: Option<Assessment>,
     /// What the answer costs in the simulation.
     pub cost: f64,
+    /// The answer of the [race](super::race), which `groupkey choose` gives, and what it costs.
+    pub raced: Option<(Candidate, f64)>,
     /// The best candidate in the simulation. `None` if nothing keeps the limits there, either.
     pub best: Option<Candidate>,
     /// What it costs.
@@ -91,6 +95,8 @@ pub struct Regret {
     pub p95: f64,
     /// The worst.
     pub worst: f64,
+    /// The same three of the answers of the race.
+    pub raced: (f64, f64, f64),
     /// Answers that exceed a limit in the simulation, at the 95 % level.
     pub violations: usize,
 }
@@ -99,34 +105,22 @@ pub struct Regret {
 /// are done when it is stopped are returned.
 pub fn validate(options: &ValidateOptions<'_>) -> Result<Vec<Trial>, MeasureError> {
     let drawn = requirements(options);
-    let next = AtomicUsize::new(0);
-    let done: Mutex<BTreeMap<usize, Result<Trial, MeasureError>>> = Mutex::default();
-    let work = || {
-        loop {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            let Some((generator, requirements)) = drawn.get(place) else { return };
-            if options.stop.load(Ordering::Relaxed) {
-                return;
-            }
-            let seed = mixed(options.seed, place as u32);
-            let trial = try_one(*generator, requirements, options.runs, seed);
-            let mut done = done.lock().expect("no thread panics while it has it");
-            done.insert(place, trial);
-            (options.on_progress)(done.len(), drawn.len());
-        }
-    };
-    thread::scope(|scope| {
-        (1..options.threads.max(1)).for_each(|_| drop(scope.spawn(work)));
-        work();
-    });
-    done.into_inner().expect("no thread panics while it has it").into_values().collect()
+    let numbered: Vec<_> = (0..).zip(&drawn).collect();
+    let work =
+        |&(place, (generator, requirements)): &(u32, &(RequirementsSource, Requirements))| {
+            try_one(*generator, requirements, options.runs, mixed(options.seed, place))
+        };
+    let on_done = |done| (options.on_progress)(done, drawn.len());
+    let done = in_parallel(&numbered, options.threads, options.stop, &on_done, &work);
+    done.into_iter().flatten().collect()
 }
 
 /// Sums trials up.
 pub fn regret<'t>(trials: impl Iterator<Item = &'t Trial>) -> Regret {
     let (mut missed, mut impossible, mut violations) = (0, 0, 0);
-    let mut regrets = Vec::new();
+    let (mut regrets, mut of_race) = (Vec::new(), Vec::new());
     for trial in trials {
+        of_race.extend(trial.regret_of_race());
         match (&trial.answer, &trial.best) {
             (None, None) => impossible += 1,
             (None, Some(_)) => missed += 1,
@@ -136,20 +130,36 @@ pub fn regret<'t>(trials: impl Iterator<Item = &'t Trial>) -> Regret {
             }
         }
     }
+    let (median, p95, worst) = ranked(&mut regrets);
+    let raced = ranked(&mut of_race);
+    Regret { answered: regrets.len(), missed, impossible, median, p95, worst, raced, violations }
+}
+
+/// Returns the median, the 95th percentile and the largest.
+fn ranked(regrets: &mut [f64]) -> (f64, f64, f64) {
     regrets.sort_by(f64::total_cmp);
     let at = |share: f64| {
         let rank = (share * regrets.len() as f64).ceil() as usize;
         regrets.get(rank.max(1) - 1).copied().unwrap_or_default()
     };
-    let (median, p95, worst) = (at(0.5), at(0.95), at(1.0));
-    Regret { answered: regrets.len(), missed, impossible, median, p95, worst, violations }
+    (at(0.5), at(0.95), at(1.0))
 }
 
 impl Trial {
-    /// Returns how much more the answer costs than the best (share of the best).
+    /// Returns how much more the fast answer costs than the best (share of the best).
     pub fn regret(&self) -> f64 {
+        self.above_best(self.cost)
+    }
+
+    /// Returns how much more the answer of the race costs than the best (share of the best). `None`
+    /// if it has none.
+    pub fn regret_of_race(&self) -> Option<f64> {
+        self.raced.as_ref().map(|(_, cost)| self.above_best(*cost))
+    }
+
+    fn above_best(&self, cost: f64) -> f64 {
         match self.best_cost > 0.0 {
-            true => (self.cost / self.best_cost - 1.0).max(0.0),
+            true => (cost / self.best_cost - 1.0).max(0.0),
             false => 0.0,
         }
     }
@@ -172,12 +182,14 @@ fn try_one(
     let mut laboratory = Laboratory::default();
     let (finalists, simulated) =
         finalists(requirements, &grounds, &contenders, &mut laboratory, seed)?;
-    let best = race(requirements, &grounds, finalists, &mut laboratory, runs, mixed(seed, 1))?;
+    let best = winner(requirements, &grounds, finalists, &mut laboratory, runs, mixed(seed, 1))?;
+    let raced = raced(requirements, seed)?;
     let mut trial = Trial {
         generator,
         requirements: requirements.clone(),
         answer,
         cost: 0.0,
+        raced: None,
         best: None,
         best_cost: 0.0,
         times: (0.0, 0.0),
@@ -193,11 +205,25 @@ fn try_one(
         let time = |of: &Assessment| of.figure(Quantity::Completion).map_or(0.0, |f| f.value);
         trial.times = (time(&measured.assessment), time(answer));
     }
+    if let Some(raced) = raced {
+        let cost = laboratory.measure(requirements, &raced, runs, seed)?.assessment.cost;
+        trial.raced = Some((raced, cost));
+    }
     if let Some(best) = best {
         trial.best_cost = laboratory.measure(requirements, &best, runs, seed)?.assessment.cost;
         trial.best = Some(best);
     }
     Ok(trial)
+}
+
+/// Returns what `groupkey choose` recommends.
+fn raced(requirements: &Requirements, seed: u64) -> Result<Option<Candidate>, MeasureError> {
+    let modelled = decide_on(&requirements.as_modelled(), &Grounds::shipped())?;
+    let stop = AtomicBool::new(false);
+    let options =
+        RaceOptions { seed: mixed(seed, 3), threads: 1, stop: &stop, on_progress: &|_, _| () };
+    let decision = race(&modelled, requirements, &options)?.decision;
+    Ok(decision.recommended.map(|best| best.candidate))
 }
 
 /// Simulates every candidate that might be the best a few times. Returns those that still might,
@@ -243,7 +269,7 @@ fn finalists(
 
 /// Simulates candidates more and more often, as long as they might be the best. Returns the
 /// cheapest one that exceeds no limit.
-fn race(
+fn winner(
     requirements: &Requirements,
     grounds: &Grounds<'_>,
     mut candidates: Vec<Candidate>,
@@ -494,7 +520,7 @@ impl fmt::Debug for ValidateOptions<'_> {
 
 impl fmt::Display for Regret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { answered, missed, impossible, median, p95, worst, violations } = self;
+        let Self { answered, missed, impossible, median, p95, worst, violations, .. } = self;
         write!(
             f,
             "{answered} answers: median {:.2} %, 95th percentile {:.2} %, worst {:.2} % above the \

@@ -166,12 +166,12 @@ fn maps_section(choice: &Choice<'_>) -> Option<Section> {
 
 fn candidates_section(choice: &Choice<'_>) -> Option<Section> {
     let front = choice.decision.front.iter().enumerate();
-    let folds: Vec<PageBlock> =
-        front.map(|(place, one)| fold(place + 1, one, choice.requirements)).collect();
+    let folds: Vec<PageBlock> = front.map(|(place, one)| fold(place + 1, one, choice)).collect();
     (!folds.is_empty()).then(|| Section::new("candidates", "Candidates of the front", folds))
 }
 
-fn fold(number: usize, assessment: &Assessment, requirements: &Requirements) -> PageBlock {
+fn fold(number: usize, assessment: &Assessment, choice: &Choice<'_>) -> PageBlock {
+    let Choice { requirements, decision, .. } = *choice;
     let candidate = &assessment.candidate;
     let scheme = registry::scheme(&candidate.variant.scheme);
     let mut told = format!("{}.", words::candidate(candidate));
@@ -188,7 +188,7 @@ fn fold(number: usize, assessment: &Assessment, requirements: &Requirements) -> 
     let table = PageTable::of(format!("Figures of {candidate}"), &assessment.figures, columns);
     let mut blocks = vec![PageBlock::text(told), PageBlock::Table(table)];
     blocks.push(PageBlock::heading("These make the figures again"));
-    for (what, command) in commands(assessment, requirements) {
+    for (what, command) in commands(assessment, requirements, decision.runs(candidate)) {
         blocks.extend([PageBlock::note(what), PageBlock::code(command)]);
     }
     let provenance = scheme.map_or("unknown", |scheme| scheme.provenance.name());

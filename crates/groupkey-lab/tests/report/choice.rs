@@ -159,6 +159,7 @@ fn decision() -> Decision {
             instead: Some(candidate("ofct", None)),
         }],
         front,
+        ..Decision::default()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What `choose --measure` says and what the command says that it prints are the same figures.
+//! What `choose` simulates and what the command says that it prints are the same figures.
 
 use std::slice;
 use std::sync::atomic::AtomicBool;
@@ -87,7 +87,7 @@ enum Agreement {
     Within,
 }
 
-/// Simulates a candidate as `choose --measure` does and as the printed command does, both this often.
+/// Simulates a candidate as `choose` does and as the printed command does, both this often.
 /// `None` if it cannot be.
 ///
 /// # Panics
@@ -132,7 +132,7 @@ fn printed(
     requirements: &Requirements,
     runs: u32,
 ) -> (String, Vec<NetworkRow>) {
-    let commands = commands(measured, requirements);
+    let commands = commands(measured, requirements, RUNS);
     let command = commands.into_iter().find(|(_, command)| command.starts_with("groupkey net "));
     let (_, command) = command.expect("one of them is of the network");
     let read = Cli::try_parse_from(command.split_whitespace());
