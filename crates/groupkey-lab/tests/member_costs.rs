@@ -183,12 +183,13 @@ fn both_processors_send_the_same_bytes() {
 }
 
 /// What is more than [`MODEL_ERROR`] off, and why: docs/device-costs.md.
-const OFF: [(&str, &str); 17] = [
+const OFF: [(&str, &str); 19] = [
     ("d-lkh", "add"),
     ("d-lkh", "merge"),
     ("d-lkh", "partition"),
     ("d-lkh", "remove"),
     ("d-oft", "add"),
+    ("d-oft", "rekey"),
     ("dh-lkh", "add"),
     ("dh-lkh", "merge"),
     ("iolus", "send"),
@@ -196,6 +197,7 @@ const OFF: [(&str, &str); 17] = [
     ("sbsa-r", "add"),
     ("sbsa-r", "catch-up"),
     ("sbsa-r", "create"),
+    ("sbsa-r", "rekey"),
     ("sbsa-r", "remove"),
     ("str", "add"),
     ("tgdh", "add"),
