@@ -188,11 +188,11 @@ fn the_loads_of_parties_add_up_to_the_traffic() {
         settings.network.threads = threads;
         settings.member.computation = Arc::new(|_| 5);
         let mut group = GroupSimulation::new(settings);
-        for operation in [Operation::Create, Operation::Add, Operation::Rekey] {
+        for operation in [Operation::Create, Operation::Add, Operation::Remove] {
             let result = match operation {
                 Operation::Create => group.create(300),
                 Operation::Add => group.add(),
-                _ => group.rekey(),
+                _ => group.remove(None),
             };
             let loads: Vec<_> = group.loads().collect();
             assert_eq!(loads.len(), group.members() + 1, "the controller is one of them");
