@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use groupkey::crypto::meter::Meter;
 use groupkey::{PartyId, Recipient};
 use groupkey_sim::group::{Carrier, Station};
-use groupkey_sim::{ClientId, Duration, MessageId, NetworkEvent, Time, Traffic};
+use groupkey_sim::{ClientId, Duration, MessageId, NetworkEvent, PacketLoad, Time, Traffic};
 
 /// A carrier, and the flag that breaks it.
 pub(crate) struct InterruptibleCarrier<'a, C> {
@@ -79,5 +79,9 @@ impl<C: Carrier> Carrier for InterruptibleCarrier<'_, C> {
 
     fn traffic(&self) -> Traffic {
         self.carrier.traffic()
+    }
+
+    fn packets(&self, client: ClientId) -> Option<[PacketLoad; 2]> {
+        self.carrier.packets(client)
     }
 }

@@ -108,10 +108,9 @@ impl<'a> LateReceivers<'a> {
         let station =
             self.stations.iter().zip(&self.packets).find(|(_, packets)| packets.is_some());
         let link = station.and_then(|(station, _)| station.down.constant_settings());
-        let loss = match link.map(|link| link.loss) {
-            Some(Loss::Random(loss)) => loss,
+        let Some(Loss::Random(loss)) = link.map(|link| link.loss) else {
             // The last one is not among late ones.
-            _ => return recorded.deliveries(),
+            return recorded.deliveries();
         };
         let lost = |packets: u32| 1.0 - (1.0 - loss).powi(packets.try_into().unwrap_or(i32::MAX));
         let late: f64 = self.packets.iter().flatten().map(|packets| lost(*packets)).sum();

@@ -556,7 +556,8 @@ fn figures_of_answers_lie_within_their_intervals_in_fresh_simulations() {
         let runs = if requirements.members.now > 1_000 { 400 } else { 4_000 };
         let on_progress = &|_, _| ();
         let options = MeasureOptions { seed: 77, runs, threads: 2, stop: &GOING_ON, on_progress };
-        let fresh = measure(&requirements, &[best.candidate.clone()], &options).expect("as before");
+        let fresh = measure(&requirements, std::slice::from_ref(&best.candidate), &options)
+            .expect("as before");
         for quantity in [Quantity::Completion, Quantity::CompletionOf99] {
             let (Some(told), Some(fresh)) =
                 (best.figure(quantity), fresh[0].assessment.figure(quantity))
