@@ -724,8 +724,8 @@ mod tests {
         );
         assert_eq!(
             told[1],
-            "Not known: the energy of your own device and radio, for that of cortex-m4 is modelled; \
-             how members delay each other on one radio channel."
+            "Not known: the energy of your own device and radio, for that of cortex-m4 with 802.15.4 \
+             is modelled by assumed prices; how members delay each other on one radio channel."
         );
         let told = details(&decision, &requirements).join(" ");
         let raced = "2 of the 40 candidates that could cost least were simulated, 200 times each: \

@@ -40,10 +40,11 @@ Examples:
 Each claim is tested against a passive adversary, by everything that it can derive, and against an
 active one, by scripted attacks. Each attack also has a row of its own.
 
-The first lines say of each scheme which of its claims hold. What was found: broken, with the shortest history and how the adversary gets to the key; holds,
-where nothing was found in all that was tried, which is no proof; not-applicable, where no history
-of the scheme could break it; left-out, where --quick did not take the time. docs/audit.md
-describes the adversary and what it cannot find, docs/attacks.md the attacks.
+The first lines say of each scheme which of its claims hold. What was found: broken, with the
+shortest history and how the adversary gets to the key; holds, where nothing was found in all
+that was tried, which is no proof; not-applicable, where no history of the scheme could break it;
+left-out, where --quick did not take the time. docs/audit.md describes the adversary and what it
+cannot find, docs/attacks.md the attacks.
 
 The last column says why a row is not claimed: the attack needs a shared MAC (mac) or members
 without an order of events (bare), or no scheme of the class can promise it (inherent).

@@ -53,7 +53,7 @@ fn counted_instructions_are_told_from_times() {
     );
     let shown = shown.success();
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    let told = "cost on cortex-m4 (instruction counts, as if 1 a cycle at 64 MHz).";
+    let told = "cost on cortex-m4 (instruction counts, as if 1 a cycle at 64 MHz)";
     assert!(shown.contains(told), "{shown}");
 }
 

@@ -88,8 +88,24 @@ pub fn write_csv<R: FileRow>(out: &mut impl Write, rows: &[R]) -> io::Result<()>
 /// before it are returned.
 pub fn read_jsonl<H: FileHeader>(path: &Path) -> Result<(H, Vec<H::Row>), ResultsError> {
     let failed = |line, problem| ResultsError { path: path.to_owned(), line, problem };
-    let bytes = fs::read(path).map_err(|error| failed(0, error.to_string()))?;
+    let bytes = lines_of(path).map_err(|error| failed(0, error.to_string()))?;
     parse(&bytes).map_err(|(line, problem)| failed(line, problem))
+}
+
+/// Reads a file line by line. What has no ends of lines may have no end.
+fn lines_of(path: &Path) -> io::Result<Vec<u8>> {
+    let mut reader = BufReader::new(fs::File::open(path)?);
+    let mut bytes = Vec::new();
+    loop {
+        let read = reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes)?;
+        if read == 0 {
+            return Ok(bytes);
+        }
+        if read as u64 == LONGEST_LINE && !bytes.ends_with(b"\n") {
+            let problem = format!("a line is longer than {LONGEST_LINE} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+        }
+    }
 }
 
 /// Returns the first line of a results file: a header, or the first of rows that were printed.
