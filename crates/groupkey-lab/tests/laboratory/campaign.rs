@@ -22,12 +22,11 @@ fn rows_come_in_the_order_of_plans_and_operations() {
         .into_iter()
         .map(|row| (row.setting.scheme, row.setting.operation))
         .collect();
-    // LKH also has batches, and the one without a controller new periods.
-    let usual = ["create", "add", "remove"];
+    // LKH also has batches.
+    let usual = ["create", "add", "remove", "rekey"];
     let row = |scheme: &&str, operation: &str| (scheme.to_string(), operation.to_owned());
     let mut expected: Vec<_> =
         SCHEMES.iter().flat_map(|scheme| usual.map(|operation| row(scheme, operation))).collect();
-    expected.push(row(&"gdh2", "rekey"));
     let of_lkh = expected.iter().rposition(|(scheme, _)| scheme == "lkh-group").expect("it is one");
     expected.insert(of_lkh + 1, row(&"lkh-group", "batch"));
     assert_eq!(order, expected);
@@ -64,7 +63,7 @@ fn a_row_does_not_depend_on_what_else_is_run() {
     for (index, operation) in Operation::MEASURED.into_iter().enumerate() {
         let mut plan = plans().swap_remove(1);
         plan.steps = PlanStep::history(plan.scheme, &[operation]);
-        assert_eq!(finished(&[plan], 1), together[3 + index..4 + index]);
+        assert_eq!(finished(&[plan], 1), together[4 + index..5 + index]);
     }
 }
 
@@ -105,12 +104,12 @@ fn an_interrupted_campaign_goes_on_where_it_was() {
     let CampaignOutcome::Interrupted { done, total } = outcome.expect("it runs") else {
         panic!("it was not stopped")
     };
-    assert_eq!((done, total, rows.len()), (1, 3, 3));
+    assert_eq!((done, total, rows.len()), (1, 3, 4));
 
     // As if it had been killed while it wrote the second plan's rows.
-    rows.push(all[3].clone());
+    rows.push(all[4].clone());
     let rest = campaign::remaining(&plans, &rows);
-    assert_eq!((rest.complete_rows, rest.plans.len()), (3, 2));
+    assert_eq!((rest.complete_rows, rest.plans.len()), (4, 2));
     rows.truncate(rest.complete_rows);
     rows.extend(finished(rest.plans, 2));
     assert_eq!(bytes(&rows), bytes(&all));

@@ -139,7 +139,8 @@ async fn operations_tell_their_time_and_what_they_sent() {
         .map(|done| [&done["epoch"], &done["joined"], &done["left"], &done["members"]])
         .map(|numbers| numbers.map(|number| number.as_u64().unwrap()))
         .collect();
-    assert_eq!(comings, [[4, 0, 0, 4], [3, 0, 1, 4], [2, 1, 0, 5], [1, 4, 0, 4]]);
+    let expected = [[5, 0, 0, 4], [4, 0, 0, 4], [3, 0, 1, 4], [2, 1, 0, 5], [1, 4, 0, 4]];
+    assert_eq!(comings, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
