@@ -45,7 +45,7 @@ fn the_scheme_is_audited() {
 fn the_scheme_takes_part_in_choices_once_it_was_audited() {
     let folder = tempfile::tempdir().expect("there is room");
     let decide = |more: &[&str]| -> serde_json::Value {
-        let asked = ["choose", "--set", "members.now=20", "--json"];
+        let asked = ["choose", "--set", "members.now=20", "--fitted", "--json"];
         let told = stdout_in(folder.path(), &[&asked[..], more].concat());
         serde_json::from_str(&told).unwrap()
     };
