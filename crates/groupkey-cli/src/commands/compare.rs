@@ -30,8 +30,8 @@ corrected p-value is below 0.05 and the means differ by at least --threshold. Wh
 repetition took cannot be tested; what is modelled is compared where both files have one device.
 
 Audits, choices, policies and replayed traces have no times that vary: all that differs is printed.
-In studies of a network, messages, bytes, energy and retransmissions are means over runs. Where the seed or
-the number of runs differs, they count as changed if Welch's test says so of the runs.
+In studies of a network, messages, bytes, energy and retransmissions are means over runs. Where
+the seed or the number of runs differs, they count as changed if Welch's test says so of the runs.
 
 Examples:
   groupkey compare before after

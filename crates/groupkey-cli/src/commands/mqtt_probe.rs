@@ -26,7 +26,7 @@ use crate::table::{Column, Table};
 Examples:
   groupkey mqtt-probe --broker localhost:1883
   groupkey mqtt-probe --broker broker.example:1883 --user probe --password-file secret.txt
-  groupkey mqtt-probe --broker broker.example:8883 --ca ca.pem --certificate probe.pem --key probe.key.pem
+  groupkey mqtt-probe --broker broker.example:8883 --ca ca.pem --certificate me.pem --key me.key
   groupkey mqtt-probe --broker localhost:1883 --json
   groupkey mqtt-probe --list
 

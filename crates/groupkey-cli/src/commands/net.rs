@@ -45,12 +45,12 @@ Reading a row: the mean is the time from the moment at which the controller, or 
 group, begins the operation until the last member has the new key (with --request, from the
 member's request). It is network + computing along the critical path. The group has settled: hours
 lie between two operations, so that a slow creation is not felt in those after it. groupkey choose
-means the same time. Messages and bytes are means of one run; resent counts TCP
-segments. Payload is whole messages, as MQTT carries them, and wire what MQTT and TCP make of
-them; in groupkey bench the two are a scheme's own body and the whole message. Member J is the energy
-of a member, modelled as in groupkey choose: computation and its packets on the air, at the prices
-of its device, without waiting; mean over the members. More than 1000000
-runs in all (combinations x runs) are refused.
+means the same time. Messages and bytes are means of one run; resent counts TCP segments. Payload
+is whole messages, as MQTT carries them, and wire what MQTT and TCP make of them; in groupkey bench
+the two are a scheme's own body and the whole message. Member J is the energy of a member, modelled
+as in groupkey choose: computation, its packets on the air, and one wake-up of its radio, at the
+prices of its device, without waiting; mean over the members. More than 1000000 runs in all
+(combinations x runs) are refused.
 
 With --outages or --restarts, an operation goes on until each member has the new key, or is
 connected and cannot know that it lacks it. Behind counts the latter: what QoS 0 lost is missed
