@@ -286,7 +286,7 @@ fn a_report_has_the_decision_and_the_requirements_beside_it() {
 
 #[test]
 fn finalists_are_simulated_until_it_is_settled_which_cost_least() {
-    let asked = "choose --set members.now=8 --set network.loss=2";
+    let asked = "choose --requirements plant";
     let decision = decision(&format!("{asked} --json"));
     let best = decision.recommended.expect("something fits");
     assert!(decision.front.len() > 1 && decision.front[0] == best);

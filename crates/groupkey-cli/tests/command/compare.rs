@@ -186,7 +186,7 @@ fn files_that_cannot_be_compared_are_refused() {
     for (content, told) in [
         (String::new(), "b.jsonl:1: neither a header nor a row of results"),
         ("{}\n".to_owned(), "b.jsonl:1: neither a header nor a row of results"),
-        (header.replace("groupkey-bench", "tar"), "b.jsonl:1: format is \"tar\", neither"),
+        (header.replace("groupkey-bench", "tar"), "b.jsonl:1: format is \"tar\", none of"),
         (network, "b.jsonl has a study of a network"),
         (header.replace("\"version\":1", "\"version\":2"), "b.jsonl:1: version 2 is not 1"),
         (format!("{header}\n{row}\n[7]\n"), "b.jsonl:3: not a result row"),
