@@ -138,9 +138,9 @@ const FINALISTS: usize = 8;
 const FIRST_LOOK: u32 = 25;
 /// The least runs of a first look, of groups so large that they are costly to simulate.
 const LEAST_LOOK: u32 = 4;
-/// What a race may cost: messages that are handed over in the simulation. Two million take a
-/// processor some seconds.
-const MOST_DELIVERIES: u64 = 2_000_000;
+/// What a race may cost: messages that are handed over in the simulation. A million take a processor
+/// some seconds.
+const MOST_DELIVERIES: u64 = 1_000_000;
 /// Runs from which on the 99th percentile has an upper end, by the ranks of what was simulated.
 const LEAST_OF_99: usize = 380;
 /// Changes that are simulated at once.

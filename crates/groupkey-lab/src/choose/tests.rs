@@ -527,10 +527,14 @@ fn thirty_answers_are_defended_in_two_sentences_each() {
 #[test]
 #[ignore = "long: minutes, races the finalists of thirty requirements"]
 fn the_defended_answers_are_those_that_are_given() {
+    let mut others = Vec::new();
     for (requirements, DefendedAnswer { name, scheme, .. }) in defended() {
         let best = raced(&requirements, 2, &GOING_ON).recommended.expect(&name).candidate;
-        assert_eq!((&best.variant.scheme, best.qos > 0), (&scheme, true), "{name}");
+        if best.variant.scheme != scheme || best.qos == 0 {
+            others.push((name, best));
+        }
     }
+    assert!(others.is_empty(), "{others:?}");
 }
 
 /// Of the recommended candidates, the mean and the 99th percentile of ten times as many fresh runs
@@ -541,21 +545,20 @@ fn figures_of_answers_lie_within_their_intervals_in_fresh_simulations() {
     let (mut within, mut all) = (0, 0);
     let drawn = requirements(&ValidateOptions {
         seed: 38,
-        even: 50,
-        typical: 50,
-        members: 300,
+        even: 6,
+        typical: 6,
+        members: 60,
         runs: 1,
         threads: 1,
         stop: &GOING_ON,
         on_progress: &|_, _| (),
     });
-    let defended = defended().into_iter().map(|(requirements, _)| requirements);
-    for requirements in defended.chain(drawn.into_iter().map(|(_, drawn)| drawn)) {
+    for (_, requirements) in drawn {
         let decision = raced(&requirements, 2, &GOING_ON);
         let Some(best) = decision.recommended else { continue };
-        let runs = if requirements.members.now > 1_000 { 400 } else { 4_000 };
         let on_progress = &|_, _| ();
-        let options = MeasureOptions { seed: 77, runs, threads: 2, stop: &GOING_ON, on_progress };
+        let options =
+            MeasureOptions { seed: 77, runs: 4_000, threads: 2, stop: &GOING_ON, on_progress };
         let fresh = measure(&requirements, std::slice::from_ref(&best.candidate), &options)
             .expect("as before");
         for quantity in [Quantity::Completion, Quantity::CompletionOf99] {
@@ -570,7 +573,8 @@ fn figures_of_answers_lie_within_their_intervals_in_fresh_simulations() {
         }
     }
     println!("{within} of {all} figures lie within their intervals");
-    assert!(f64::from(within) >= 0.93 * f64::from(all), "{within} of {all}");
+    // If 93 of 100 do, fewer than three quarters of some twenty do once in a thousand times.
+    assert!(all >= 12 && 4 * within >= 3 * all, "{within} of {all}");
 }
 
 #[test]
