@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::row::{BenchRow, CountedPrimitive, MessageTraffic};
 use crate::device::measure::MeasuredPrice;
 use crate::results::{FileHeader, FileRow, Origin, PRINTED, ResultColumn, UNKNOWN, fields};
+use crate::statistics::Deviation;
 
 /// First line of a benchmark's results: what was run, on what, and how to run it again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -127,19 +128,9 @@ impl FileRow for BenchRow {
         columns.extend(traffic("broadcast", |row: &Self| row.broadcast));
         columns.push(ResultColumn::text("device", |row: &Self| row.device.clone()));
         columns.push(ResultColumn::number("device_ns", |row: &Self| row.device_ns));
-        columns.push(ResultColumn::number("device_joule_value", |row: &Self| {
-            row.device_joule.map(|energy| energy.value)
-        }));
-        columns.push(ResultColumn::number("device_joule_error", |row: &Self| {
-            row.device_joule.map(|energy| energy.error)
-        }));
+        columns.extend(deviation("device_joule", |row: &Self| row.device_joule));
         columns.push(ResultColumn::text("radio", |row: &Self| row.radio.clone()));
-        columns.push(ResultColumn::number("radio_joule_value", |row: &Self| {
-            row.radio_joule.map(|energy| energy.value)
-        }));
-        columns.push(ResultColumn::number("radio_joule_error", |row: &Self| {
-            row.radio_joule.map(|energy| energy.error)
-        }));
+        columns.extend(deviation("radio_joule", |row: &Self| row.radio_joule));
         columns.extend(counts_of(|row: &Self| &row.primitives));
         columns
     }
@@ -156,6 +147,17 @@ pub(super) fn traffic<R: 'static>(
             Some(of(row).payload_bytes)
         }),
         ResultColumn::integer(format!("{kind}_wire_bytes"), move |row| Some(of(row).wire_bytes)),
+    ]
+}
+
+/// Returns the columns of a figure with its error.
+pub(super) fn deviation<R: 'static>(
+    name: &str,
+    of: fn(&R) -> Option<Deviation>,
+) -> [ResultColumn<R>; 2] {
+    [
+        ResultColumn::number(format!("{name}_value"), move |row| Some(of(row)?.value)),
+        ResultColumn::number(format!("{name}_error"), move |row| Some(of(row)?.error)),
     ]
 }
 

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::events::{JoinOrLeave, Trace, TraceEvent};
 use crate::bench::energy::EnergyMethod;
-use crate::bench::file::{counts_of, traffic};
+use crate::bench::file::{counts_of, deviation, traffic};
 use crate::bench::samples::counts;
 use crate::bench::{CountedPrimitive, Deviation, MessageTraffic, Reach, Role};
 use crate::device::DeviceProfile;
@@ -304,12 +304,7 @@ impl FileRow for ReplayRow {
         columns.extend(traffic("deployment", |row: &Self| row.deployment));
         columns.push(ResultColumn::text("device", |row: &Self| row.device.clone()));
         columns.extend(fields![optional number: device_seconds, busiest_seconds]);
-        columns.push(ResultColumn::number("busiest_joule_value", |row: &Self| {
-            row.busiest_joule.map(|energy| energy.value)
-        }));
-        columns.push(ResultColumn::number("busiest_joule_error", |row: &Self| {
-            row.busiest_joule.map(|energy| energy.error)
-        }));
+        columns.extend(deviation("busiest_joule", |row: &Self| row.busiest_joule));
         columns.extend(counts_of(|row: &Self| &row.primitives));
         columns
     }
