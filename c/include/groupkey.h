@@ -37,6 +37,19 @@
 // The parties that subscribed to a subset (multicast), by the subset's number.
 #define GROUPKEY_SUBSET 4
 
+// By the key that is there: a MAC, or a signature on each message.
+#define GROUPKEY_PROTECTION_BY_KEY 0
+
+// A MAC under one key of all devices: 16 bytes a message.
+#define GROUPKEY_PROTECTION_MAC 1
+
+// A signature on each message: 64 bytes.
+#define GROUPKEY_PROTECTION_SIGNATURE 2
+
+// One signature for all messages of a step, over a hash tree: 88 bytes a message, and 16 for each
+// level of the tree. For controllers that send many messages at once.
+#define GROUPKEY_PROTECTION_MERKLE 3
+
 // The outcome of a call. A call that fails has changed nothing, except where it is said.
 //
 // From 100: how the library was called. From 200: a message was refused; do not branch on these, but
@@ -77,7 +90,7 @@ enum groupkey_error
   GROUPKEY_ERROR_UNKNOWN_PARAMETER = 111,
   // The value of a parameter is out of its range.
   GROUPKEY_ERROR_PARAMETER_OUT_OF_RANGE = 112,
-  // The settings need a MAC key or a signing key, and not both.
+  // The settings need a MAC key or a signing key, and not both, as their protection says.
   GROUPKEY_ERROR_ONE_KEY_NEEDED = 113,
   // A public key is not valid, or the library was built without signatures.
   GROUPKEY_ERROR_BAD_PUBLIC_KEY = 114,
@@ -268,6 +281,9 @@ typedef struct groupkey_settings {
   const struct groupkey_public_key_of *public_keys;
   // How many public keys.
   size_t public_key_count;
+  // `GROUPKEY_PROTECTION_BY_KEY` or another of these: how messages are protected. It must fit the
+  // key that is there.
+  uint32_t protection;
 } groupkey_settings;
 
 // A device: one party of a group. The handle of a destroyed device is refused. No device has the
@@ -389,6 +405,36 @@ groupkey_error groupkey_receive_confidential(struct groupkey_device device,
                                              const uint8_t *message,
                                              size_t length,
                                              uint64_t now);
+
+// Copies a member's membership, to be kept where a restart finds it. It has the member's individual key,
+// and not the group key, and is encrypted under `storage_key`: 16 bytes that this device alone has, for
+// nothing else. It changes when the member gets another individual key, and never else.
+//
+// Returns `NOT_CREATED` if the member has no individual key yet, and `BUFFER_TOO_SMALL` if the buffer is
+// too short. Then and on success, `length` is set.
+groupkey_error groupkey_membership(struct groupkey_device device,
+                                   const uint8_t *storage_key,
+                                   uint8_t *buffer,
+                                   size_t capacity,
+                                   size_t *length);
+
+// After a restart: gives a new member the membership that was kept. The group's key stays.
+// `groupkey_next_outgoing` fetches the request for the key; `groupkey_catch_up` repeats it. Until the
+// answer comes, the member takes nothing else.
+//
+// The member does not know which messages it has heard. So whoever operates the group counts
+// resumptions, and tells all members (`groupkey_note_resumptions`). `resumptions` is the number of this
+// one, from 1: the member then refuses recordings of earlier messages. With 0 it takes each once more.
+groupkey_error groupkey_resume(struct groupkey_device device,
+                               const uint8_t *storage_key,
+                               const uint8_t *kept,
+                               size_t length,
+                               uint32_t resumptions,
+                               uint64_t now);
+
+// Tells a member how often members of the group have resumed. Its next message begins another session.
+groupkey_error groupkey_note_resumptions(struct groupkey_device device,
+                                         uint32_t count);
 
 // Encrypts at most 65,535 bytes to the group (65,459 with signatures). `groupkey_next_outgoing`
 // fetches the message.

@@ -45,7 +45,7 @@ pub enum Error {
     UnknownParameter = 111,
     /// The value of a parameter is out of its range.
     ParameterOutOfRange = 112,
-    /// The settings need a MAC key or a signing key, and not both.
+    /// The settings need a MAC key or a signing key, and not both, as their protection says.
     OneKeyNeeded = 113,
     /// A public key is not valid, or the library was built without signatures.
     BadPublicKey = 114,
@@ -238,7 +238,10 @@ static TEXTS: &[(Error, &CStr)] = &[
     ),
     (Error::UnknownParameter, c"the scheme has no such parameter"),
     (Error::ParameterOutOfRange, c"the value of a parameter is out of its range"),
-    (Error::OneKeyNeeded, c"the settings need a MAC key or a signing key, and not both"),
+    (
+        Error::OneKeyNeeded,
+        c"the settings need a MAC key or a signing key, and not both, as their protection says",
+    ),
     (Error::BadPublicKey, c"a public key is not valid, or the library has no signatures"),
     (Error::BadAddress, c"this is not the address of one party"),
     (Error::NoSuchParty, c"the scheme has no such party"),

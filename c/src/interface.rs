@@ -204,6 +204,62 @@ pub unsafe extern "C" fn groupkey_receive_confidential(
     enter(|library| library.receive_confidential(device, message?, now))
 }
 
+/// Copies a member's membership, to be kept where a restart finds it. It has the member's individual key,
+/// and not the group key, and is encrypted under `storage_key`: 16 bytes that this device alone has, for
+/// nothing else. It changes when the member gets another individual key, and never else.
+///
+/// Returns `NOT_CREATED` if the member has no individual key yet, and `BUFFER_TOO_SMALL` if the buffer is
+/// too short. Then and on success, `length` is set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn groupkey_membership(
+    device: Device,
+    storage_key: *const u8,
+    buffer: *mut u8,
+    capacity: usize,
+    length: *mut usize,
+) -> Error {
+    enter(|library| {
+        // SAFETY: the caller's pointers, as this function's caller promises.
+        unsafe {
+            let storage_key = array::<16>(storage_key).ok_or(Error::BadPointer)?;
+            check(length)?;
+            let kept = library.membership(device, storage_key)?;
+            put(length, kept.len())?;
+            copy(&kept, buffer, capacity)
+        }
+    })
+}
+
+/// After a restart: gives a new member the membership that was kept. The group's key stays.
+/// `groupkey_next_outgoing` fetches the request for the key; `groupkey_catch_up` repeats it. Until the
+/// answer comes, the member takes nothing else.
+///
+/// The member does not know which messages it has heard. So whoever operates the group counts
+/// resumptions, and tells all members (`groupkey_note_resumptions`). `resumptions` is the number of this
+/// one, from 1: the member then refuses recordings of earlier messages. With 0 it takes each once more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn groupkey_resume(
+    device: Device,
+    storage_key: *const u8,
+    kept: *const u8,
+    length: usize,
+    resumptions: u32,
+    now: u64,
+) -> Error {
+    // SAFETY: the caller promises 16 bytes, and `length` bytes.
+    let (storage_key, kept) = unsafe { (array::<16>(storage_key), list(kept, length)) };
+    enter(|library| {
+        let storage_key = storage_key.ok_or(Error::BadPointer)?;
+        library.resume(device, storage_key, kept?, resumptions, now)
+    })
+}
+
+/// Tells a member how often members of the group have resumed. Its next message begins another session.
+#[unsafe(no_mangle)]
+pub extern "C" fn groupkey_note_resumptions(device: Device, count: u32) -> Error {
+    enter(|library| library.note_resumptions(device, count))
+}
+
 /// Encrypts at most 65,535 bytes to the group (65,459 with signatures). `groupkey_next_outgoing`
 /// fetches the message.
 #[unsafe(no_mangle)]
@@ -452,6 +508,7 @@ unsafe fn founding(settings: &Settings) -> Result<Founding<'_>, Error> {
             mac_key: array(settings.mac_key),
             signing_key: array(settings.signing_key),
             public_keys: list(public_keys, public_key_count)?,
+            protection: settings.protection,
         })
     }
 }

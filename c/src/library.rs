@@ -20,7 +20,10 @@ use crate::error::Error;
 use crate::memory::POOL;
 use crate::need::{self, Call, Need};
 use crate::randomness::{self, OfThisCall};
-use crate::types::{Address, Device, Event, EventKind, Random};
+use crate::types::{
+    Address, Device, Event, EventKind, GROUPKEY_PROTECTION_BY_KEY, GROUPKEY_PROTECTION_MAC,
+    GROUPKEY_PROTECTION_MERKLE, GROUPKEY_PROTECTION_SIGNATURE, Random,
+};
 
 /// All devices, and where their randomness comes from.
 pub(crate) struct Library {
@@ -57,6 +60,7 @@ pub(crate) struct Founding<'c> {
     pub(crate) mac_key: Option<&'c [u8; 32]>,
     pub(crate) signing_key: Option<&'c [u8; 32]>,
     pub(crate) public_keys: &'c [crate::types::PublicKey],
+    pub(crate) protection: u32,
 }
 
 /// A place for a device. Its generation is part of the handle, so that the handle of a device that was
@@ -109,6 +113,10 @@ impl Library {
         let setting = configuration.setting(group, suite, guard, "", instance);
         let need = Need::of(&configuration, me);
         let device = Inner::new(configuration.party(me), me, setting, keys, OfThisCall);
+        let device = match me {
+            PartyId::Member(_) => device.remembering(),
+            PartyId::Controller | PartyId::SubgroupController(_) => device,
+        };
         #[cfg(feature = "messages")]
         let device = device.with_messages(MessageSettings::of_small_device());
         let seat = Seat {
@@ -215,6 +223,38 @@ impl Library {
         let seat = self.seat(device)?;
         let need = seat.need.for_call(&Call::Message(bytes.len()), seat.members());
         self.step(device, need, |seat| seat.device.receive_confidential(bytes, now))
+    }
+
+    /// Returns a member's membership, encrypted under a key that the device alone has.
+    pub(crate) fn membership(
+        &mut self,
+        device: Device,
+        storage: &[u8; 16],
+    ) -> Result<Vec<u8>, Error> {
+        let seat = self.seat(device)?;
+        POOL.has(seat.need.for_call(&Call::Message(0), seat.members()))?;
+        Ok(self.seat(device)?.device.membership(&Key::from_bytes(*storage))?)
+    }
+
+    /// Resumes a membership that was kept.
+    pub(crate) fn resume(
+        &mut self,
+        device: Device,
+        storage: &[u8; 16],
+        kept: &[u8],
+        resumptions: u32,
+        now: u64,
+    ) -> Result<(), Error> {
+        let seat = self.seat(device)?;
+        let need = seat.need.for_call(&Call::Message(kept.len()), seat.members());
+        let storage = Key::from_bytes(*storage);
+        self.step(device, need, |seat| seat.device.resume(&storage, kept, resumptions, now))
+    }
+
+    /// Notes how often members have resumed.
+    pub(crate) fn note_resumptions(&mut self, device: Device, count: u32) -> Result<(), Error> {
+        self.seat(device)?.device.note_resumptions(count);
+        Ok(())
     }
 
     pub(crate) fn send(&mut self, device: Device, content: &[u8], now: u64) -> Result<(), Error> {
@@ -346,14 +386,21 @@ impl Founding<'_> {
     }
 
     fn keys(&self) -> Result<(Guard, Keys), Error> {
-        match (self.mac_key, self.signing_key) {
-            (Some(key), None) => Ok((Guard::Mac, Keys::mac(*key))),
-            (None, Some(secret)) => {
+        let guard = match self.protection {
+            GROUPKEY_PROTECTION_BY_KEY if self.signing_key.is_none() => Guard::Mac,
+            GROUPKEY_PROTECTION_BY_KEY | GROUPKEY_PROTECTION_SIGNATURE => Guard::Signature,
+            GROUPKEY_PROTECTION_MAC => Guard::Mac,
+            GROUPKEY_PROTECTION_MERKLE => Guard::Merkle,
+            _ => return Err(Error::OneKeyNeeded),
+        };
+        match (guard, self.mac_key, self.signing_key) {
+            (Guard::Mac, Some(key), None) => Ok((guard, Keys::mac(*key))),
+            (Guard::Merkle | Guard::Signature, None, Some(secret)) => {
                 let mut directory = BTreeMap::new();
                 for public in self.public_keys {
                     directory.insert(public.party.party()?, public_identity(&public.key)?);
                 }
-                Ok((Guard::Signature, signing(secret, directory)?))
+                Ok((guard, signing(guard, secret, directory)?))
             }
             _ => Err(Error::OneKeyNeeded),
         }
@@ -361,13 +408,20 @@ impl Founding<'_> {
 }
 
 #[cfg(feature = "signatures")]
-fn signing(secret: &[u8; 32], directory: BTreeMap<PartyId, PublicIdentity>) -> Result<Keys, Error> {
+fn signing(
+    guard: Guard,
+    secret: &[u8; 32],
+    directory: BTreeMap<PartyId, PublicIdentity>,
+) -> Result<Keys, Error> {
     let identity = groupkey::protection::Identity::from_secret(secret);
-    Ok(Keys::Signature { identity, directory })
+    Ok(match guard {
+        Guard::Merkle => Keys::Merkle { identity, directory },
+        _ => Keys::Signature { identity, directory },
+    })
 }
 
 #[cfg(not(feature = "signatures"))]
-fn signing(_: &[u8; 32], _: BTreeMap<PartyId, PublicIdentity>) -> Result<Keys, Error> {
+fn signing(_: Guard, _: &[u8; 32], _: BTreeMap<PartyId, PublicIdentity>) -> Result<Keys, Error> {
     Err(Error::BadPublicKey)
 }
 
@@ -384,7 +438,10 @@ fn public_identity(_: &[u8; 32]) -> Result<PublicIdentity, Error> {
 /// Returns the public key of a signing key.
 #[cfg(feature = "signatures")]
 pub(crate) fn public_key(secret: &[u8; 32]) -> Result<[u8; 32], Error> {
-    Ok(groupkey::protection::Identity::from_secret(secret).public().to_bytes())
+    Ok(groupkey::protection::Identity::from_secret(secret)
+        .public()
+        .to_ed25519_bytes()
+        .expect("it is of Ed25519"))
 }
 
 #[cfg(not(feature = "signatures"))]

@@ -1,14 +1,15 @@
 //! How much memory a call may take, in bytes of the pool.
 //!
-//! Rust's lists end the program if there is no memory. So a call is refused before it begins if less is
-//! free than here. The figures are at least twice what was measured for every scheme with 2 to 100
-//! members, in both profiles, on a host of 64 bits (`tests/programs/memory.c` measures again). The rest is for blocks that do not
-//! fit where others were. They are not proven: see `docs/c.md`.
+//! Rust's lists end the program if there is no memory. So a call is refused before it begins if
+//! less is free than here. The figures are at least twice what was measured for every scheme with 2
+//! to 100 members, in both profiles, on a host of 64 bits (`tests/programs/memory.c` measures
+//! again). The rest is for blocks that do not fit where others were. They are not proven: see
+//! `docs/c.md`.
 
 #![forbid(unsafe_code)]
 
 use groupkey::PartyId;
-use groupkey::catalogue::{Class, Configuration, Scheme};
+use groupkey::catalogue::{Class, Configuration, Departures, Scheme};
 
 /// What the memory of a device's calls depends on.
 pub(crate) struct Need {
@@ -36,8 +37,9 @@ impl Need {
     /// Returns the need of a party.
     pub(crate) fn of(configuration: &Configuration, me: PartyId) -> Self {
         let scheme = configuration.scheme();
-        // Powers of numbers in a table, and pairings.
-        let base: usize = if scheme.computes_pairings() { 512 << 10 } else { 3 << 10 };
+        // Powers of numbers in a table, and pairings; a sieve for the moduli of CRT.
+        let has_sieve = scheme.id == "crt" && me == PartyId::Controller;
+        let base = if scheme.computes_pairings() || has_sieve { 640_usize << 10 } else { 3 << 10 };
         let base = base.saturating_add(keys_ahead(configuration));
         match (scheme.class(), me) {
             // Each computes for all others, with elements of a Diffie-Hellman group.
@@ -46,8 +48,13 @@ impl Need {
             (Class::Centralized | Class::Hybrid, PartyId::Member(_)) => {
                 Self { base, per_member: 0, per_member_of_change: 0 }
             }
+            // Each member that enrolls gets keys or labels for all covers that may concern it.
+            _ if scheme.departures != Departures::Forgotten => {
+                let base = base.saturating_add(16 << 10);
+                Self { base, per_member: 20 << 10, per_member_of_change: 1024 }
+            }
             (Class::Centralized | Class::Hybrid, _) => {
-                Self { base, per_member: 1536, per_member_of_change: 512 }
+                Self { base, per_member: 2048, per_member_of_change: 1024 }
             }
         }
     }

@@ -28,6 +28,16 @@ pub const GROUPKEY_GROUP: u32 = 3;
 /// The parties that subscribed to a subset (multicast), by the subset's number.
 pub const GROUPKEY_SUBSET: u32 = 4;
 
+/// By the key that is there: a MAC, or a signature on each message.
+pub const GROUPKEY_PROTECTION_BY_KEY: u32 = 0;
+/// A MAC under one key of all devices: 16 bytes a message.
+pub const GROUPKEY_PROTECTION_MAC: u32 = 1;
+/// A signature on each message: 64 bytes.
+pub const GROUPKEY_PROTECTION_SIGNATURE: u32 = 2;
+/// One signature for all messages of a step, over a hash tree: 88 bytes a message, and 16 for each
+/// level of the tree. For controllers that send many messages at once.
+pub const GROUPKEY_PROTECTION_MERKLE: u32 = 3;
+
 /// A party, or several: where a message goes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +99,9 @@ pub struct Settings {
     pub public_keys: *const PublicKey,
     /// How many public keys.
     pub public_key_count: usize,
+    /// `GROUPKEY_PROTECTION_BY_KEY` or another of these: how messages are protected. It must fit the
+    /// key that is there.
+    pub protection: u32,
 }
 
 /// What happened at a device.

@@ -16,7 +16,7 @@ use semihosting::{println, process};
 fn main() -> ! {
     heap::start();
     counter::start();
-    for line in prices::lines(|| counter::instructions() as u32, |_| true) {
+    for line in prices::lines(|| counter::instructions() as u32, |_, _| true) {
         println!("{line}");
     }
     process::exit(0)

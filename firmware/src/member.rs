@@ -16,13 +16,15 @@ use rand_chacha::rand_core::{Infallible, TryCryptoRng, TryRng};
 /// The scheme is in a static, so that no other scheme is linked.
 static SCHEME: Scheme = catalogue::scheme(env!("GROUPKEY_SCHEME")).unwrap().for_members();
 
+/// The suite that the image was built with.
+const SUITE: Suite = Suite::ALL[0];
+
 #[cfg_attr(target_arch = "arm", cortex_m_rt::entry)]
 #[cfg_attr(target_arch = "riscv32", riscv_rt::entry)]
 fn main() -> ! {
     heap::start();
     let configuration = SCHEME.configuration(Profile::Sound);
-    // The suite that the image was built with.
-    let (suite, id, instance) = (Suite::ALL[0], GroupId(1), Instance::default());
+    let (suite, id, instance) = (SUITE, GroupId(1), Instance::default());
     let device =
         Device::member(&Group { configuration, suite, id, instance }, MemberId(0), keys(), Chip);
     #[cfg(feature = "messages")]
@@ -80,9 +82,10 @@ fn keys() -> Keys {
     use groupkey::PartyId;
     use groupkey::protection::{Identity, PublicIdentity};
 
-    let others = PublicIdentity::from_bytes(&black_box([0; 32])).into_iter();
+    let public = [0; SUITE.signing().public_bytes()];
+    let others = PublicIdentity::from_bytes(&black_box(public)).into_iter();
     Keys::Signature {
-        identity: Identity::from_secret(&black_box([0; 32])),
+        identity: Identity::for_suite(SUITE, &black_box([0; 32])),
         directory: others.map(|public| (PartyId::Controller, public)).collect(),
     }
 }

@@ -14,7 +14,10 @@ use rand_chacha::rand_core::{CryptoRng, SeedableRng};
 /// Measures one figure after the other, and returns a line for each: suite, primitive, cost of a call,
 /// cost of a unit. In place of the suite, the first lines have `messages`. `count` is a number that grows
 /// with time, and wraps: no figure takes as much as that. Other primitives than `wanted` are left out.
-pub fn lines(count: fn() -> u32, wanted: fn(Primitive) -> bool) -> impl Iterator<Item = String> {
+pub fn lines(
+    count: fn() -> u32,
+    wanted: fn(Suite, Primitive) -> bool,
+) -> impl Iterator<Item = String> {
     let stopwatch = Counter(count);
     let messages = Handling::ALL.into_iter().map(move |handling| {
         // Of the suites' ciphers, the cost of this one is the closest to a line.
@@ -22,9 +25,11 @@ pub fn lines(count: fn() -> u32, wanted: fn(Primitive) -> bool) -> impl Iterator
         line("messages", handling.name(), bench.handling(handling))
     });
     let primitives = Suite::ALL.into_iter().flat_map(move |suite| {
-        own_primitives(suite).filter(move |&primitive| wanted(primitive)).map(move |primitive| {
-            line(suite.name(), primitive.name(), bench(suite, &stopwatch).cost(primitive))
-        })
+        own_primitives(suite).filter(move |&primitive| wanted(suite, primitive)).map(
+            move |primitive| {
+                line(suite.name(), primitive.name(), bench(suite, &stopwatch).cost(primitive))
+            },
+        )
     });
     messages.chain(primitives)
 }

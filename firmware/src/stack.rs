@@ -2,25 +2,27 @@
 
 use core::arch::asm;
 
-/// The painted bytes. Deeper use is not seen.
-const PAINTED: usize = 96 * 1024;
-
 /// The bytes that stay unpainted next to the stack pointer: what painting itself uses.
 const MARGIN: usize = 256;
 
 const PAINT: u32 = 0x5eaf_00d5;
 
-/// Returns the bytes of stack that `work` uses: at least [`MARGIN`].
+/// Returns the bytes of stack that `work` uses: at least [`MARGIN`]. Paints as many bytes as it may use.
+///
+/// # Panics
+///
+/// If it used all of them: deeper use is not seen.
 #[inline(never)]
-pub fn depth(work: &mut dyn FnMut()) -> usize {
+pub fn depth(painted: usize, work: &mut dyn FnMut()) -> usize {
     let top = pointer() - MARGIN;
-    let bottom = top - PAINTED;
+    let bottom = top - painted;
     // SAFETY: the memory below the stack pointer belongs to the stack, and the machines have more of it
     // than is painted. Nothing there is in use now: no interrupt is enabled.
     unsafe { paint(bottom, top) };
     work();
     // SAFETY: as above.
     let lowest = unsafe { lowest_used(bottom, top) };
+    assert!(lowest > bottom, "the stack is deeper than {painted} bytes");
     top + MARGIN - lowest
 }
 

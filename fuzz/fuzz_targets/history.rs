@@ -25,7 +25,7 @@ fuzz_target!(|input: Input| {
         profile: Profile::ALL[usize::from(profile) % 2],
         parameters: parameters.collect(),
         suite: SUITES[usize::from(suite) % 3],
-        protection: [Guard::Mac, Guard::Signature][usize::from(protection) % 2],
+        protection: [Guard::Mac, Guard::Signature, Guard::Merkle][usize::from(protection) % 3],
         seed: input.seed,
         hostile: true,
         ..Settings::default()

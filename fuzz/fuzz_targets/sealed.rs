@@ -5,26 +5,33 @@
 
 use std::sync::LazyLock;
 
-use groupkey::MemberId;
 use groupkey::catalogue::scheme;
 use groupkey::messages::{MessageSettings, Messenger};
+use groupkey::{MemberId, Suite};
 use groupkey_testkit::rig::{Guard, Rig, Settings as RigSettings};
 use libfuzzer_sys::fuzz_target;
 
-/// The message that one member sealed, once with each protection.
-static SEALED: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
-    [Guard::Mac, Guard::Signature].map(|guard| {
-        let mut rig = group(guard);
+/// How messages are protected.
+const FORMS: [(Guard, Suite); 3] = [
+    (Guard::Mac, Suite::Standard),
+    (Guard::Signature, Suite::Standard),
+    (Guard::Signature, Suite::Pq),
+];
+
+/// The message that one member sealed, once in each form.
+static SEALED: LazyLock<[Vec<u8>; 3]> = LazyLock::new(|| {
+    FORMS.map(|(guard, suite)| {
+        let mut rig = group(guard, suite);
         let mut sender = messenger(&mut rig, 0, guard);
         rig.at(MemberId(0), |cx, _| sender.seal(cx, b"genuine").expect("it seals"))
     })
 });
 
-fuzz_target!(|input: (bool, u16, Vec<u8>)| {
-    let (signed, at, with) = input;
-    let guard = if signed { Guard::Signature } else { Guard::Mac };
-    let genuine = &SEALED[usize::from(signed)];
-    let mut rig = group(guard);
+fuzz_target!(|input: (u8, u16, Vec<u8>)| {
+    let (form, at, with) = input;
+    let form = usize::from(form) % FORMS.len();
+    let ((guard, suite), genuine) = (FORMS[form], &SEALED[form]);
+    let mut rig = group(guard, suite);
     let mut receiver = messenger(&mut rig, 1, guard);
     let at = usize::from(at) % (genuine.len() + 1);
     let end = (at + with.len()).min(genuine.len());
@@ -39,8 +46,8 @@ fuzz_target!(|input: (bool, u16, Vec<u8>)| {
     });
 });
 
-fn group(protection: Guard) -> Rig {
-    let settings = RigSettings { protection, ..RigSettings::default() };
+fn group(protection: Guard, suite: Suite) -> Rig {
+    let settings = RigSettings { protection, suite, ..RigSettings::default() };
     let mut rig = Rig::new(scheme("skdc").expect("it is in the catalogue"), settings);
     rig.create(2).expect("create");
     rig

@@ -32,7 +32,8 @@ fn misuse_is_refused() {
 fn no_call_takes_more_memory_than_was_there() {
     let sources = ["tests/programs/memory.c", "tests/programs/group.c"];
     let Some(program) = on_host("memory", &sources, &["-DMOST_MEMBERS=101"]) else { return };
-    for arguments in [["3", "mac"], ["2", "signed"], ["33", "signed"], ["100", "mac"]] {
+    let runs = [["3", "mac"], ["2", "signed"], ["3", "merkle"], ["33", "signed"], ["100", "mac"]];
+    for arguments in runs.into_iter().chain([["100", "merkle"]]) {
         assert!(run(&program, &arguments).contains("skdc, published: "), "no scheme was run");
     }
 }

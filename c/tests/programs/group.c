@@ -281,6 +281,8 @@ static int make_devices(uint32_t members)
         if (plan->is_signed && error != 0)
             return went(error, "public_key", kind);
     }
+    if (plan->is_merkle)
+        settings.protection = GROUPKEY_PROTECTION_MERKLE;
     if (plan->is_signed) {
         settings.public_keys = public_keys;
         settings.public_key_count = 1 + MOST_SUBGROUPS + members;

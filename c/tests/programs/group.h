@@ -20,6 +20,8 @@ struct plan {
     const char *suite;
     uint32_t members;
     int is_signed;
+    /* With signatures: one for all messages of a step. */
+    int is_merkle;
     /* Called after each call that may take memory; null if nobody asks. */
     void (*watch)(const char *call, uint32_t kind);
 };

@@ -1,6 +1,7 @@
 /*
  * No call takes more than half of the memory that had to be free for it, in either profile, and in no pool,
- * however small, does the library need more than it has: run with the number of members, and "signed" for signatures.
+ * however small, does the library need more than it has: run with the number of members, and "signed" for signatures,
+ * or "merkle" for one signature a step.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,10 +37,14 @@ static size_t smallest_pool(struct plan *plan, size_t most)
     return 0;
 }
 
-static void run_scheme(const char *profile, uint32_t members, int is_signed)
+static void run_scheme(const char *profile, uint32_t members, int is_signed, int is_merkle)
 {
-    struct plan plan = {
-        .scheme = scheme, .profile = profile, .members = members, .is_signed = is_signed, .watch = compare};
+    struct plan plan = {.scheme = scheme,
+                        .profile = profile,
+                        .members = members,
+                        .is_signed = is_signed,
+                        .is_merkle = is_merkle,
+                        .watch = compare};
     struct outcome outcome = run_group(&plan, pool, sizeof pool);
     /* These schemes need keys that this interface does not have. */
     if (outcome.error == GROUPKEY_ERROR_NO_PEER_KEYS)
@@ -59,11 +64,12 @@ int main(int count, char **arguments)
 {
     char id[32];
     uint32_t members = count > 1 ? (uint32_t)atoi(arguments[1]) : 4;
-    int is_signed = count > 2 && strcmp(arguments[2], "signed") == 0;
+    int is_merkle = count > 2 && strcmp(arguments[2], "merkle") == 0;
+    int is_signed = is_merkle || (count > 2 && strcmp(arguments[2], "signed") == 0);
     scheme = id;
     for (size_t index = 0; groupkey_scheme(index, id, sizeof id) == 0; index++) {
-        run_scheme("sound", members, is_signed);
-        run_scheme("published", members, is_signed);
+        run_scheme("sound", members, is_signed, is_merkle);
+        run_scheme("published", members, is_signed, is_merkle);
     }
     return 0;
 }

@@ -114,7 +114,16 @@ static void settings(void)
     EXPECT(groupkey_member(&settings, 0, &device), GROUPKEY_ERROR_ONE_KEY_NEEDED);
     settings.mac_key = settings.signing_key = mac_key;
     EXPECT(groupkey_member(&settings, 0, &device), GROUPKEY_ERROR_ONE_KEY_NEEDED);
+    for (uint32_t protection = GROUPKEY_PROTECTION_SIGNATURE; protection < 5; protection++) {
+        settings.signing_key = NULL;
+        settings.protection = protection;
+        EXPECT(groupkey_member(&settings, 0, &device), GROUPKEY_ERROR_ONE_KEY_NEEDED);
+    }
+    settings.signing_key = mac_key;
     settings.mac_key = NULL;
+    settings.protection = GROUPKEY_PROTECTION_MAC;
+    EXPECT(groupkey_member(&settings, 0, &device), GROUPKEY_ERROR_ONE_KEY_NEEDED);
+    settings.protection = GROUPKEY_PROTECTION_BY_KEY;
     groupkey_public_key_of other = {.party = {GROUPKEY_GROUP, 0}};
     settings.public_keys = &other;
     settings.public_key_count = 1;
@@ -260,6 +269,76 @@ static void operation(void)
     EXPECT(groupkey_batch(controller, NULL, 0, NULL, 0, 1), GROUPKEY_ERROR_EMPTY_BATCH);
 }
 
+/* A member restarts, and goes on with what it kept. The key stays. */
+static void restart(void)
+{
+    static const uint8_t storage_key[16] = {1, 2, 3}, other_key[16] = {3, 2, 1};
+    static uint8_t kept[1024], recorded[256];
+    groupkey_settings settings = settings_of("lkh-group");
+    groupkey_event event;
+    groupkey_device fresh;
+    uint8_t before[16], after[16], content[8];
+    size_t kept_length, recorded_length;
+    uint64_t epoch;
+    EXPECT(groupkey_member(&settings, 0, &fresh), GROUPKEY_ERROR_NONE);
+    EXPECT(groupkey_membership(fresh, storage_key, kept, sizeof kept, &kept_length),
+           GROUPKEY_ERROR_NOT_CREATED);
+    EXPECT(groupkey_membership(controller, storage_key, kept, sizeof kept, &kept_length),
+           GROUPKEY_ERROR_NOT_CREATED);
+    EXPECT(groupkey_membership(members[0], NULL, kept, sizeof kept, &kept_length),
+           GROUPKEY_ERROR_BAD_POINTER);
+    EXPECT(groupkey_membership(members[0], storage_key, kept, sizeof kept, NULL),
+           GROUPKEY_ERROR_BAD_POINTER);
+    EXPECT(groupkey_membership(members[0], storage_key, kept, 8, &kept_length),
+           GROUPKEY_ERROR_BUFFER_TOO_SMALL);
+    EXPECT(groupkey_membership(members[0], storage_key, kept, sizeof kept, &kept_length),
+           GROUPKEY_ERROR_NONE);
+    EXPECT(groupkey_resume(members[1], storage_key, kept, kept_length, 1, 1),
+           GROUPKEY_ERROR_ALREADY_CREATED);
+    EXPECT(groupkey_resume(controller, storage_key, kept, kept_length, 1, 1),
+           GROUPKEY_ERROR_ALREADY_CREATED);
+    EXPECT(groupkey_resume(fresh, NULL, kept, kept_length, 1, 1), GROUPKEY_ERROR_BAD_POINTER);
+    EXPECT(groupkey_resume(fresh, storage_key, NULL, kept_length, 1, 1), GROUPKEY_ERROR_BAD_POINTER);
+    EXPECT(groupkey_resume(fresh, other_key, kept, kept_length, 1, 1), GROUPKEY_ERROR_FORGED);
+    for (size_t index = 0; index < kept_length; index++) {
+        kept[index] ^= 1;
+        check(groupkey_resume(fresh, storage_key, kept, kept_length, 1, 1) >= 200, "it was changed");
+        kept[index] ^= 1;
+        check(groupkey_resume(fresh, storage_key, kept, index, 1, 1) >= 200, "a part of it was taken");
+    }
+
+    /* Member 1 has the key of epoch 1, as it missed what came after. */
+    EXPECT(groupkey_catch_up(members[1], 1), GROUPKEY_ERROR_NONE);
+    EXPECT(groupkey_next_outgoing(members[1], &to, message, LONGEST, &length), GROUPKEY_ERROR_NONE);
+    EXPECT(groupkey_receive(controller, message, length, 1), GROUPKEY_ERROR_NONE);
+    EXPECT(groupkey_next_outgoing(controller, &to, message, LONGEST, &length), GROUPKEY_ERROR_NONE);
+    EXPECT(groupkey_receive(members[1], message, length, 1), GROUPKEY_ERROR_NONE);
+    EXPECT(groupkey_send(members[1], (const uint8_t *)"road", 4, 1), GROUPKEY_ERROR_NONE);
+    EXPECT(groupkey_next_outgoing(members[1], &to, recorded, sizeof recorded, &recorded_length),
+           GROUPKEY_ERROR_NONE);
+    EXPECT(groupkey_receive(members[0], recorded, recorded_length, 1), GROUPKEY_ERROR_NONE);
+    EXPECT(groupkey_group_key(members[0], before, &epoch), GROUPKEY_ERROR_NONE);
+    EXPECT(groupkey_destroy(members[0]), GROUPKEY_ERROR_NONE);
+
+    EXPECT(groupkey_resume(fresh, storage_key, kept, kept_length, 1, 1), GROUPKEY_ERROR_NONE);
+    members[0] = fresh;
+    EXPECT(groupkey_note_resumptions(members[1], 1), GROUPKEY_ERROR_NONE);
+    EXPECT(groupkey_next_outgoing(fresh, &to, message, LONGEST, &length), GROUPKEY_ERROR_NONE);
+    EXPECT(groupkey_receive(controller, message, length, 1), GROUPKEY_ERROR_NONE);
+    EXPECT(groupkey_next_outgoing(controller, &to, message, LONGEST, &length), GROUPKEY_ERROR_NONE);
+    EXPECT(groupkey_receive(fresh, message, length, 1), GROUPKEY_ERROR_NONE);
+    EXPECT(groupkey_group_key(fresh, after, &epoch), GROUPKEY_ERROR_NONE);
+    check(epoch == 3 && memcmp(before, after, 16) == 0, "the key has changed");
+    while (groupkey_next_event(fresh, &event, content, sizeof content) == 0)
+        continue;
+    EXPECT(groupkey_receive(fresh, recorded, recorded_length, 1), GROUPKEY_ERROR_REPLAYED);
+    EXPECT(groupkey_send(members[1], (const uint8_t *)"free", 4, 1), GROUPKEY_ERROR_NONE);
+    EXPECT(groupkey_next_outgoing(members[1], &to, message, LONGEST, &length), GROUPKEY_ERROR_NONE);
+    EXPECT(groupkey_receive(fresh, message, length, 1), GROUPKEY_ERROR_NONE);
+    EXPECT(groupkey_next_event(fresh, &event, content, sizeof content), GROUPKEY_ERROR_NONE);
+    check(event.sender == 1 && memcmp(content, "free", 4) == 0, "another message");
+}
+
 static void handles(void)
 {
     groupkey_device nobody = {0}, device, again;
@@ -329,6 +408,7 @@ int main(void)
     settings();
     deployment();
     operation();
+    restart();
     handles();
     end();
     printf("end\n");

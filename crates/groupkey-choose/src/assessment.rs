@@ -9,8 +9,11 @@ use crate::completion::{ACKNOWLEDGEMENT, Completion, Model, Situation};
 use crate::decision::{Assessment, Candidate, Figure, Ground, Quantity};
 use crate::device::{DevicePrices, MESSAGE_HEADERS, MemberMemory, OnAir, RadioPrices};
 use crate::evidence::{Estimate, Evidence, Load, PrimitiveCount, ProtocolTraffic, Sample, Uses};
+use crate::moment::Moment;
+use crate::periods::ExpectedChanges;
 use crate::registry;
 use crate::requirements::{Devices, NetworkConditions, Requirements};
+use crate::working_memory::{WorkingMemory, sends};
 
 /// What a choice rests on.
 #[derive(Clone, Copy, Debug)]
@@ -83,8 +86,8 @@ pub(crate) struct Prospect<'a> {
     changes: Vec<ChangeRate>,
     devices: &'a GroupDevices,
     model: &'a Model,
-    /// Working memory and program memory (bytes), where they were counted.
-    memory: (Option<Estimate<f64>>, Option<f64>),
+    /// Working memory where it is known, and program memory (bytes) where it was weighed.
+    memory: (Option<WorkingMemory>, Option<f64>),
 }
 
 impl Grounds<'static> {
@@ -107,25 +110,37 @@ impl Grounds<'_> {
         candidate: &Candidate,
         members: u32,
     ) -> Option<Vec<(String, f64)>> {
-        let changes = changes(self, requirements, candidate, members)?;
+        let changes = changes(self, requirements, candidate, Moment::fresh(members))?;
         let told = changes.into_iter().map(|change| (change.sample.value.operation, change.rate));
         Some(told.collect())
     }
 }
 
 impl<'a> Prospect<'a> {
-    /// Looks up what the variant does in a group of this many members. `None` if an operation that
-    /// the group needs was not counted for it.
+    /// Looks up what the variant does in a group at this moment. `None` if an operation that the
+    /// group needs was not counted for it.
     pub(crate) fn new(
         grounds: &Grounds<'a>,
         devices: &'a GroupDevices,
         requirements: &Requirements,
         candidate: &Candidate,
-        members: u32,
+        moment: Moment,
     ) -> Option<Self> {
         let scheme = registry::scheme(&candidate.variant.scheme)?;
-        let changes = changes(grounds, requirements, candidate, members)?;
-        let memory = memory(grounds, &devices.member, candidate, members);
+        let changes = changes(grounds, requirements, candidate, moment)?;
+        let sends =
+            sends(&requirements.presence, changes.iter().map(|change| &change.sample.value));
+        let mut memory = memory(grounds, &devices.member, candidate, moment.members, sends);
+        if let Some(working) = &mut memory.0 {
+            // It was counted in groups that nobody has left; a member has the message in memory.
+            let fresh = Moment::fresh(moment.members);
+            let before = self::changes(grounds, requirements, candidate, fresh)?;
+            working.bytes.value += largest(&changes) - largest(&before);
+        } else {
+            let keys = changes.iter().map(|change| change.sample.value.busiest.keys);
+            let beside = keys.fold(0.0, f64::max) + largest(&changes);
+            memory.0 = WorkingMemory::of_signatures(&candidate.variant, sends, beside);
+        }
         let (candidate, model) = (candidate.clone(), grounds.model);
         Some(Self { candidate, scheme, changes, devices, model, memory })
     }
@@ -179,17 +194,25 @@ impl<'a> Prospect<'a> {
     }
 }
 
-/// Returns the working memory and the program memory of a candidate's member, where they were
-/// counted.
+/// Returns the largest message of these changes (bytes).
+fn largest(changes: &[ChangeRate]) -> f64 {
+    let largest = changes.iter().map(|change| change.sample.value.largest).max();
+    f64::from(largest.unwrap_or_default())
+}
+
+/// Returns the working memory and the program memory of a candidate's member that sends, or of one that
+/// does not, where they were counted.
 fn memory(
     grounds: &Grounds<'_>,
     member: &DevicePrices,
     candidate: &Candidate,
     members: u32,
-) -> (Option<Estimate<f64>>, Option<f64>) {
+    sends: bool,
+) -> (Option<WorkingMemory>, Option<f64>) {
     let of = |counts: &String| MemberMemory::of(grounds.memories, &candidate.variant, counts);
     let known = member.counts.as_ref().and_then(|counts| of(&counts.device));
-    (known.and_then(|known| known.at(members)), known.and_then(|known| known.flash))
+    let working = known.and_then(|known| known.at(members, sends));
+    (working.map(WorkingMemory::counted), known.and_then(|known| known.flash))
 }
 
 /// Returns what it costs to change a group of this many members to a candidate, by the weights of the
@@ -202,11 +225,13 @@ pub(crate) fn change_cost(
     members: u32,
 ) -> Option<f64> {
     let devices = GroupDevices::of(&requirements.devices).ok()?;
-    let sample = grounds.evidence.counts(&candidate.variant, "create", members)?;
+    let fresh = Moment::fresh(members);
+    let sample = grounds.evidence.counts(&candidate.variant, "create", fresh)?;
     let changes = vec![ChangeRate { sample, rate: 1.0 }];
     let scheme = registry::scheme(&candidate.variant.scheme)?;
     let model = grounds.model;
-    let memory = memory(grounds, &devices.member, candidate, members);
+    // Of the prospect only the cost is asked for.
+    let memory = (None, None);
     let own = candidate.clone();
     let prospect = Prospect { candidate: own, scheme, changes, devices: &devices, model, memory };
     let creation = prospect.assess(requirements, candidate.qos)?.cost;
@@ -247,7 +272,7 @@ struct Day {
     controller_sent: f64,
     is_extrapolated: bool,
     is_time_extrapolated: bool,
-    working: Option<Estimate<f64>>,
+    working: Option<WorkingMemory>,
     flash: Option<f64>,
 }
 
@@ -278,10 +303,7 @@ impl Day {
         };
         let exact = |quantity, value, ground| figure(quantity, value, (value, value), ground);
         let (low, high) = self.waiting_between;
-        let working = self.working.map(|Estimate { value, is_extrapolated }| Figure {
-            is_extrapolated,
-            ..exact(Quantity::Memory, value, Ground::Counted)
-        });
+        let working = self.working.map(WorkingMemory::figure);
         let flash = self.flash.map(|value| Figure {
             is_extrapolated: false,
             ..exact(Quantity::Flash, value, Ground::Counted)
@@ -435,10 +457,10 @@ fn changes(
     grounds: &Grounds<'_>,
     requirements: &Requirements,
     candidate: &Candidate,
-    members: u32,
+    moment: Moment,
 ) -> Option<Vec<ChangeRate>> {
-    in_batches(grounds, requirements, candidate, members)
-        .or_else(|| one_by_one(grounds, requirements, candidate, members))
+    in_batches(grounds, requirements, candidate, moment)
+        .or_else(|| one_by_one(grounds, requirements, candidate, moment))
 }
 
 /// Returns the changes of a group whose members come and go one by one. `None` if one of them was
@@ -447,12 +469,13 @@ fn one_by_one(
     grounds: &Grounds<'_>,
     requirements: &Requirements,
     candidate: &Candidate,
-    members: u32,
+    moment: Moment,
 ) -> Option<Vec<ChangeRate>> {
     let change = |(operation, rate)| {
         // Of two members nobody leaves before a third has joined.
-        let members = if operation == "remove" { members.max(3) } else { members };
-        let sample = grounds.evidence.counts(&candidate.variant, operation, members)?;
+        let least = if operation == "remove" { 3 } else { 2 };
+        let moment = Moment { members: moment.members.max(least), ..moment };
+        let sample = grounds.evidence.counts(&candidate.variant, operation, moment)?;
         Some(ChangeRate { sample, rate })
     };
     rates(requirements).into_iter().map(change).collect()
@@ -464,13 +487,14 @@ fn in_batches(
     grounds: &Grounds<'_>,
     requirements: &Requirements,
     candidate: &Candidate,
-    members: u32,
+    moment: Moment,
 ) -> Option<Vec<ChangeRate>> {
     let of = &requirements.members;
-    if of.burst < 2.0 * BATCH || of.joins == 0.0 || of.leaves == 0.0 {
+    let waited = ExpectedChanges::of(of).map_or(0.0, |expected| expected.members);
+    if of.burst.max(waited) < 2.0 * BATCH || of.joins == 0.0 || of.leaves == 0.0 {
         return None;
     }
-    let counts = |operation| grounds.evidence.counts(&candidate.variant, operation, members);
+    let counts = |operation| grounds.evidence.counts(&candidate.variant, operation, moment);
     let batches = (of.joins + of.leaves) * 24.0 / (2.0 * BATCH);
     let mut changes = vec![ChangeRate { sample: counts("batch")?, rate: batches }];
     if of.rekeys > 0.0 {

@@ -9,7 +9,9 @@ use crate::decision::{
     Assessment, Candidate, Decision, ExcludedScheme, Quantity, Reason, TippingPoint,
 };
 use crate::equals::{by_cost, equals};
+use crate::evidence::POST_QUANTUM;
 use crate::exclusion::{by_limits, by_nature, distance, given_up};
+use crate::moment::Moment;
 use crate::requirements::{Impossible, Requirements};
 use crate::{registry, spelling, words};
 
@@ -197,6 +199,10 @@ impl<'a> CandidateSet<'a> {
     ) -> impl Iterator<Item = (Candidate, Vec<Reason>)> + 'r {
         self.grounds.evidence.known().iter().filter_map(move |known| {
             let scheme = registry::scheme(&known.variant.scheme)?;
+            // Its signatures cost more in everything: nobody takes them who need not.
+            if known.variant.suite == POST_QUANTUM && !requirements.security.post_quantum {
+                return None;
+            }
             let reasons = by_nature(requirements, scheme, known);
             let qos = *qualities(requirements).start();
             Some((Candidate { variant: known.variant.clone(), qos }, reasons))
@@ -204,20 +210,22 @@ impl<'a> CandidateSet<'a> {
     }
 
     /// Assesses a variant with each quality of service. Hands over the figures for the present
-    /// size, and the limits that it exceeds at the largest.
+    /// size, and the limits that it exceeds at the largest, at the end of the group's life.
     fn assess(
         &self,
         requirements: &Requirements,
         candidate: &Candidate,
         mut take: impl FnMut(Assessment, Vec<Reason>),
     ) {
+        let Some(scheme) = registry::scheme(&candidate.variant.scheme) else { return };
         let members = &requirements.members;
+        let (present, end) =
+            (Moment::of_costs(scheme, members), Moment::of_limits(scheme, members));
         let prospect =
-            |members| Prospect::new(&self.grounds, &self.devices, requirements, candidate, members);
-        let Some(now) = prospect(members.now) else { return };
-        let most = members.at_most();
-        let later = if most == members.now { None } else { prospect(most) };
-        if most != members.now && later.is_none() {
+            |moment| Prospect::new(&self.grounds, &self.devices, requirements, candidate, moment);
+        let Some(now) = prospect(present) else { return };
+        let later = if end == present { None } else { prospect(end) };
+        if end != present && later.is_none() {
             return;
         }
         for qos in qualities(requirements) {

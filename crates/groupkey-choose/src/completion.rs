@@ -148,8 +148,7 @@ impl Model {
     pub fn shipped() -> &'static Self {
         static SHIPPED: OnceLock<Model> = OnceLock::new();
         SHIPPED.get_or_init(|| {
-            serde_json::from_str(include_str!("../../../data/completion.json"))
-                .expect("a test reads it")
+            serde_json::from_str(include_str!("../data/completion.json")).expect("a test reads it")
         })
     }
 
@@ -515,6 +514,7 @@ mod tests {
     use super::*;
     use crate::decision::Variant;
     use crate::evidence::Evidence;
+    use crate::moment::Moment;
 
     fn completion(
         scheme: &str,
@@ -528,7 +528,9 @@ mod tests {
             suite: "standard".to_owned(),
             guard: "signature".to_owned(),
         };
-        let sample = Evidence::shipped().counts(&variant, operation, 16).expect("it was counted");
+        let sample = Evidence::shipped()
+            .counts(&variant, operation, Moment::fresh(16))
+            .expect("it was counted");
         let device = |name: &str| DevicePrices::named(name).expect("it is shipped");
         let class = match scheme {
             "tgdh" => "distributed",

@@ -12,8 +12,8 @@ use crate::decision::{Assessment, Quantity};
 use crate::registry;
 
 /// Returns the candidates that are equal to the cheapest one, the preferred one first: a specified
-/// scheme before a reconstructed one before a stand-in; one with an [`rfc`] before one without; a
-/// [smaller](size) before a larger one; then by cost. The order is total.
+/// scheme before a reconstructed one, a foreign one and a stand-in; one with an [`rfc`] before one
+/// without; a [smaller](size) before a larger one; then by cost. The order is total.
 pub fn equals(assessments: &[Assessment]) -> Vec<&Assessment> {
     let Some(cheapest) = assessments.iter().min_by(|one, other| by_cost(one, other)) else {
         return Vec::new();
@@ -64,7 +64,8 @@ fn provenance(scheme: &Scheme) -> u8 {
     match scheme.provenance {
         Provenance::Specified => 0,
         Provenance::Reconstructed => 1,
-        Provenance::StandIn => 2,
+        Provenance::Foreign => 2,
+        Provenance::StandIn => 3,
     }
 }
 
@@ -153,6 +154,7 @@ mod tests {
             .filter_map(|scheme| Some((scheme.id, rfc(scheme)?)))
             .collect();
         let lkh = ["lkh-user", "lkh-key", "lkh-group"].map(|id| (id, "RFC 2627"));
-        assert_eq!(has, [&[("gkmp", "RFC 2093")][..], &lkh].concat());
+        let others = [("gkmp", "RFC 2093"), ("treekem", "RFC 9420")];
+        assert_eq!(has, [&others[..1], &lkh, &others[1..]].concat());
     }
 }

@@ -3,16 +3,29 @@
 //! [`Evidence::shipped`] is the evidence that comes with the program. Its counts are those of
 //! groups that ran, with every party in them. They are kept without the protection of messages,
 //! which adds a known number of bytes and one primitive for each message sent and received.
+//!
+//! Suite `pq` was not counted: its symmetric algorithms are those of `standard`, and so are its counts,
+//! but for longer signatures. Only schemes of symmetric algorithms run in it.
+//!
+//! The counts of most schemes are of groups that nobody has left. A scheme whose messages grow with
+//! the members that have left ([`Departures::Kept`]) is also counted after departures, each of which
+//! a join made up for.
+//!
+//! [`Departures::Kept`]: groupkey::catalogue::Departures::Kept
 
 mod table;
+mod together;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::OnceLock;
 
+use groupkey::Suite;
+use groupkey::crypto::Signing;
 use serde::{Deserialize, Serialize};
 
 use crate::decision::Variant;
+use crate::moment::Moment;
 
 pub use self::table::{CountTable, TableError};
 
@@ -21,7 +34,8 @@ pub use self::table::{CountTable, TableError};
 pub struct Evidence {
     facts: BTreeMap<String, SchemeFacts>,
     known: Vec<VariantFacts>,
-    tables: BTreeMap<VariantKey, CountTable>,
+    /// By turnover: one table alone, unless costs grow with the members that have left.
+    tables: BTreeMap<VariantKey, BTreeMap<u32, CountTable>>,
 }
 
 /// What is known of one variant, beside its counts.
@@ -32,7 +46,8 @@ pub struct VariantFacts {
     pub variant: Variant,
     /// Security level of its suite for this scheme (bits).
     pub bits: u32,
-    /// Whether no step of it rests on a problem that a quantum computer solves. Signatures count.
+    /// Whether no step of it rests on a problem that a quantum computer solves. Signatures count: those
+    /// of suite [`POST_QUANTUM`] do not rest on one alone.
     pub post_quantum: bool,
     /// The claims that the audit confirmed for its scheme's sound form, each as
     /// `adversary/claim`: `active/forward-secrecy`. The audit signed the messages. With a MAC,
@@ -199,14 +214,20 @@ static SHIPPED: OnceLock<Evidence> = OnceLock::new();
 static BROUGHT: OnceLock<Evidence> = OnceLock::new();
 
 impl Evidence {
-    /// The protections of messages whose counts follow from the counts without one.
+    /// The protections of messages whose counts follow from the counts without one. One signature
+    /// for all messages of a step is [beside them](Self::TOGETHER), where it can pay.
     pub const GUARDS: [&'static str; 2] = ["mac", "signature"];
+    /// The protection of all messages of a step by one signature. It is known of operations of one
+    /// step alone, and of variants of which a step sends at least [so many](Self::WORTH) messages.
+    pub const TOGETHER: &'static str = "merkle";
+    /// With fewer messages the signatures that it saves take less than the bytes that it adds.
+    pub const WORTH: f64 = 8.0;
 
     /// Returns the evidence that comes with the program, and what was [brought](Self::bring).
     pub fn shipped() -> &'static Self {
         SHIPPED.get_or_init(|| {
             let mut all =
-                Self::parse(include_str!("../../../data/counts.jsonl")).expect("a test reads it");
+                Self::parse(include_str!("../data/counts.jsonl")).expect("a test reads it");
             if let Some(Self { facts, known, tables }) = BROUGHT.get().cloned() {
                 all.facts.extend(facts);
                 all.tables.extend(tables);
@@ -245,9 +266,15 @@ impl Evidence {
         let facts: BTreeMap<_, _> =
             facts.into_iter().map(|facts| (facts.scheme.clone(), facts)).collect();
         let mut sizes: BTreeMap<Variant, (u32, u32)> = BTreeMap::new();
+        let mut most: BTreeMap<&Variant, Option<f64>> = BTreeMap::new();
+        for table in &tables {
+            let most = most.entry(&table.variant).or_insert(Some(0.0));
+            *most = most.zip(table.messages_of_steps()).map(|(one, other)| one.max(other));
+        }
         for table in &tables {
             let (low, high) = table.counted();
-            for guard in Self::GUARDS {
+            let most = most[&table.variant].filter(|&messages| messages >= Self::WORTH);
+            for guard in Self::GUARDS.into_iter().chain(most.map(|_| Self::TOGETHER)) {
                 let variant = Variant { guard: guard.to_owned(), ..table.variant.clone() };
                 let range = sizes.entry(variant).or_insert((low, high));
                 *range = (range.0.min(low), range.1.max(high));
@@ -255,7 +282,7 @@ impl Evidence {
         }
         let known = sizes.into_iter().filter_map(|(variant, counted)| {
             let SchemeFacts { bits, symmetric, confirmed, .. } = facts.get(&variant.scheme)?;
-            let is_signed = variant.guard == "signature";
+            let is_signed = variant.guard != "mac";
             let counts = |claim: &&String| is_signed || claim.starts_with("passive/");
             Some(VariantFacts {
                 bits: *bits,
@@ -265,9 +292,23 @@ impl Evidence {
                 variant,
             })
         });
-        let known = known.collect();
-        let tables = tables.into_iter().map(|table| (VariantKey::of(&table), table)).collect();
-        Self { facts, known, tables }
+        let mut known: Vec<VariantFacts> = known.collect();
+        // Under a MAC a variant in `standard` is what it would be in `pq`.
+        let signed = known.iter().filter(|known| {
+            let Variant { suite, guard, scheme, .. } = &known.variant;
+            suite == COUNTED_AS && guard != "mac" && facts[scheme].symmetric
+        });
+        let hybrid = signed.map(|known| {
+            let variant = Variant { suite: POST_QUANTUM.to_owned(), ..known.variant.clone() };
+            VariantFacts { variant, post_quantum: true, ..known.clone() }
+        });
+        known.extend(hybrid.collect::<Vec<_>>());
+        known.sort_by(|one, other| one.variant.cmp(&other.variant));
+        let mut by_key: BTreeMap<VariantKey, BTreeMap<u32, CountTable>> = BTreeMap::new();
+        for table in tables {
+            by_key.entry(VariantKey::of(&table)).or_default().insert(table.turnover(), table);
+        }
+        Self { facts, known, tables: by_key }
     }
 
     /// Writes the evidence as [`Self::parse`] reads it.
@@ -277,8 +318,14 @@ impl Evidence {
             text += &serde_json::to_string(facts).expect("it has no map with other keys than text");
             text.push('\n');
         }
+        // Tables of two suites that have much in common stand below each other.
+        let mut tables: Vec<&CountTable> = self.tables().collect();
+        tables.sort_by_key(|table| {
+            let VariantKey { scheme, parameters, operation, suite } = VariantKey::of(table);
+            (scheme, parameters, operation, table.turnover(), suite)
+        });
         let mut before = None;
-        for table in self.tables.values() {
+        for table in tables {
             text += &serde_json::to_string(&table.write_after(before)).expect("as above");
             before = Some(table);
             text.push('\n');
@@ -300,24 +347,39 @@ impl Evidence {
         &self.known
     }
 
-    /// Returns the counts of a variant's operation in a group of this many members, or `None` if
-    /// the operation was not counted or cannot be at this size. Between counted sizes it
-    /// interpolates; beyond the largest one it extrapolates.
+    /// Returns the counts of a variant's operation in a group at this moment, or `None` if the
+    /// operation was not counted or cannot be at this size. Between counted sizes it interpolates;
+    /// beyond the largest one it extrapolates. Between counted turnovers it interpolates, too.
     pub fn counts(
         &self,
         variant: &Variant,
         operation: &str,
-        members: u32,
+        moment: Moment,
     ) -> Option<Estimate<Sample>> {
-        let guard = GuardCost::named(&variant.guard)?;
         let key = VariantKey {
             scheme: variant.scheme.clone(),
             parameters: variant.parameters.clone(),
-            suite: variant.suite.clone(),
+            suite: counted_suite(&variant.suite).to_owned(),
             operation: operation.to_owned(),
         };
-        let mut estimate = self.tables.get(&key)?.at(members)?;
-        estimate.value.protect(guard);
+        let tables = self.tables.get(&key)?;
+        let turnover = moment.turnover();
+        let below = tables.range(..=turnover).next_back();
+        let above = tables.range(turnover..).next();
+        let mut estimate = match (below, above) {
+            (Some((low, below)), Some((high, above))) if low != high => {
+                let share = f64::from(turnover - low) / f64::from(high - low);
+                below.at_between(above, share, moment.members)?
+            }
+            (Some((_, nearest)), _) | (None, Some((_, nearest))) => nearest.at(moment.members)?,
+            (None, None) => return None,
+        };
+        let longer = GuardCost::longer(&variant.suite);
+        if variant.guard == Self::TOGETHER {
+            estimate.value.protect_together(longer)?;
+        } else {
+            estimate.value.protect(GuardCost::named(&variant.suite, &variant.guard)?);
+        }
         Some(estimate)
     }
 
@@ -328,7 +390,7 @@ impl Evidence {
 
     /// Returns the tables of counts.
     pub fn tables(&self) -> impl Iterator<Item = &CountTable> {
-        self.tables.values()
+        self.tables.values().flat_map(BTreeMap::values)
     }
 }
 
@@ -337,6 +399,17 @@ impl VariantKey {
         let Variant { scheme, parameters, suite, .. } = table.variant.clone();
         Self { scheme, parameters, suite, operation: table.operation.clone() }
     }
+}
+
+/// The suite whose signatures a quantum computer does not break.
+pub const POST_QUANTUM: &str = "pq";
+
+/// The suite whose counts are those of [`POST_QUANTUM`].
+const COUNTED_AS: &str = "standard";
+
+/// Returns the name of the suite whose counts are those of this one: mostly its own.
+pub fn counted_suite(suite: &str) -> &str {
+    if suite == POST_QUANTUM { COUNTED_AS } else { suite }
 }
 
 /// How a protection adds to what was counted without one.
@@ -349,14 +422,24 @@ pub struct GuardCost {
 }
 
 impl GuardCost {
-    /// Returns what a protection adds: `mac` or `signature`.
-    pub fn named(name: &str) -> Option<Self> {
-        // A tag of 16 bytes has a head of one byte, and one of 64 bytes has two.
+    /// Returns what a protection adds in a suite: `mac` or `signature`.
+    pub fn named(suite: &str, name: &str) -> Option<Self> {
+        // A tag of 16 bytes has a head of one byte, one of 64 bytes has two, and a longer one three.
+        let longer = match Self::longer(suite) {
+            0.0 => 0.0,
+            longer => longer + 1.0,
+        };
         match name {
             "mac" => Some(Self { tag: 17.0, primitives: ["mac", "mac"] }),
-            "signature" => Some(Self { tag: 66.0, primitives: ["sign", "verify"] }),
+            "signature" => Some(Self { tag: 66.0 + longer, primitives: ["sign", "verify"] }),
             _ => None,
         }
+    }
+
+    /// Returns how many bytes a suite's signature is longer than one of Ed25519.
+    fn longer(suite: &str) -> f64 {
+        let signing = Suite::named(suite).map_or(Signing::Ed25519, Suite::signing);
+        (signing.signature_bytes() - Signing::Ed25519.signature_bytes()) as f64
     }
 }
 
@@ -461,7 +544,7 @@ mod tests {
     fn protection_adds_a_tag_and_a_primitive_a_message() {
         let evidence = Evidence::shipped();
         let add = |guard: &str| {
-            let counted = evidence.counts(&variant("skdc", guard), "add", 8);
+            let counted = evidence.counts(&variant("skdc", guard), "add", Moment::fresh(8));
             counted.expect("it was counted").value
         };
         let (mac, signature) = (add("mac"), add("signature"));
@@ -476,6 +559,31 @@ mod tests {
     }
 
     #[test]
+    fn one_signature_protects_what_a_step_sends() {
+        let evidence = Evidence::shipped();
+        let of = |guard: &str, operation: &str| {
+            let counted = evidence.counts(&variant("skdc", guard), operation, Moment::fresh(64));
+            counted.expect("it was counted").value
+        };
+        let (each, together) = (of("signature", "remove"), of("merkle", "remove"));
+        let messages = each.controller.sent.messages;
+        assert_eq!(messages, 63.0);
+        assert_eq!(each.controller.uses.0["sign"].calls, messages);
+        assert_eq!(together.controller.uses.0["sign"].calls, 1.0);
+        assert_eq!(together.stages[0].uses.0["sign"].calls, 1.0);
+        assert_eq!(together.member.uses.0["verify"].calls, each.member.uses.0["verify"].calls);
+        assert!(together.member.received.bytes > each.member.received.bytes);
+        assert_eq!(together.largest - each.largest, 88 + 6 * 16 + 2 - 66);
+        let guards = |scheme: &str| {
+            let of_it = evidence.known().iter().filter(|known| known.variant.scheme == scheme);
+            of_it.map(|known| &*known.variant.guard).collect::<BTreeSet<_>>()
+        };
+        assert!(guards("skdc").contains(Evidence::TOGETHER));
+        // One broadcast, and members that answer each other.
+        assert!(["lkh-group", "tgdh"].into_iter().all(|one| guards(one) == guards("gdh2")));
+    }
+
+    #[test]
     fn an_active_adversary_makes_macs() {
         let known = Evidence::shipped().known();
         let of = |guard: &str| {
@@ -485,6 +593,42 @@ mod tests {
         assert!(of("mac").post_quantum && !of("signature").post_quantum);
         assert!(of("mac").confirmed.iter().all(|claim| claim.starts_with("passive/")));
         assert!(of("signature").confirmed.contains("active/forward-secrecy"));
+    }
+
+    #[test]
+    fn symmetric_schemes_have_a_post_quantum_form_with_longer_signatures() {
+        let evidence = Evidence::shipped();
+        let of = |scheme: &str, guard: &str| {
+            let wanted = Variant { suite: POST_QUANTUM.to_owned(), ..variant(scheme, guard) };
+            evidence.known().iter().find(|known| known.variant == wanted)
+        };
+        for scheme in SCHEMES {
+            let known = of(scheme.id, "signature");
+            let is_symmetric =
+                evidence.facts().any(|facts| facts.scheme == scheme.id && facts.symmetric);
+            assert_eq!(
+                known.is_some_and(|known| known.post_quantum),
+                is_symmetric,
+                "{}",
+                scheme.id
+            );
+            assert!(!is_symmetric || scheme.unsuited_to(Suite::Pq).is_none(), "{}", scheme.id);
+            assert!(of(scheme.id, "mac").is_none());
+        }
+        let known = of("lkh-group", "signature").expect("it is symmetric");
+        assert!(known.confirmed.contains("active/forward-secrecy"));
+        for (guard, more) in [("signature", 3_310.0), ("merkle", 3_310.0)] {
+            let counts = |variant: &Variant| {
+                let counts = evidence.counts(variant, "remove", Moment::fresh(64));
+                counts.expect("it was counted").value
+            };
+            let standard = counts(&variant("skdc", guard));
+            let pq = counts(&of("skdc", guard).expect("it is symmetric").variant);
+            let messages = standard.member.received.messages;
+            let grown = pq.member.received.bytes - standard.member.received.bytes;
+            assert!((grown - more * messages).abs() <= messages, "{guard}: {grown}");
+            assert_eq!(pq.member.uses, standard.member.uses);
+        }
     }
 
     #[test]

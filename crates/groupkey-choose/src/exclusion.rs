@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use groupkey::Operation;
-use groupkey::catalogue::{Class, Law, Provenance, Recovery, Scheme};
+use groupkey::catalogue::{Assumption, Class, Law, Provenance, Recovery, Scheme};
+use groupkey::{Operation, Suite};
 
 use crate::decision::{Assessment, GivenUp, Quantity, Reason};
 use crate::device::DevicePrices;
-use crate::evidence::VariantFacts;
+use crate::evidence::{POST_QUANTUM, VariantFacts};
+use crate::number::grouped;
 use crate::registry;
 use crate::requirements::{Devices, Requirements, Security, Sleep};
 
@@ -45,6 +46,17 @@ pub(crate) fn by_nature(
         &format!("{} members", members.at_most()),
         format!("{least} to {most} members"),
         Some(most.to_string()),
+    );
+    let capacity = scheme.enrolments(|name| known.variant.parameters.get(name).copied());
+    let enrolments = members.enrolments();
+    let limit = capacity.unwrap_or(u64::MAX) as f64;
+    let lasts = ((limit - f64::from(members.at_most())) / (24.0 * members.joins)).floor();
+    rule(
+        enrolments <= limit,
+        "members.lifetime",
+        &format!("{} members that are ever enrolled", grouped(enrolments.ceil())),
+        format!("at most {} until the group is created anew", grouped(limit)),
+        (lasts >= 1.0 && lasts.is_finite()).then(|| lasts.to_string()),
     );
     rule(
         trust.controller || class == Class::Distributed,
@@ -107,7 +119,7 @@ pub(crate) fn by_nature(
                 known.confirmed.contains(&format!("{adversary}/{claim}")),
                 &format!("security.{adversary}"),
                 &format!("{claim}, confirmed by the audit"),
-                unaudited.clone().unwrap_or_else(|| "the audit did not confirm it".to_owned()),
+                unaudited.clone().unwrap_or_else(|| not_confirmed(scheme).to_owned()),
                 unaudited.is_none().then(|| format!("without {claim}")),
             );
         }
@@ -130,7 +142,7 @@ pub(crate) fn by_nature(
         !security.post_quantum || known.post_quantum,
         "security.post-quantum",
         "nothing that a quantum computer breaks",
-        "it signs, or exponentiates".to_owned(),
+        breakable(scheme),
         Some("false".to_owned()),
     );
     let wakes = match presence.sleep {
@@ -150,6 +162,27 @@ pub(crate) fn by_nature(
         Some(if scheme.recovery == Recovery::Rejoin { "rejoin" } else { "catch-up" }.to_owned()),
     );
     reasons
+}
+
+/// Returns what of a variant a quantum computer breaks.
+fn breakable(scheme: &Scheme) -> String {
+    let unsuited = Suite::named(POST_QUANTUM).and_then(|suite| scheme.unsuited_to(suite));
+    match (unsuited, scheme.assumption) {
+        (Some(unsuited), _) => unsuited.to_string(),
+        (None, Assumption::Encapsulation) => {
+            "it was counted over Diffie-Hellman alone: groupkey bench --suite pq counts it"
+                .to_owned()
+        }
+        (None, _) => "it signs with Ed25519".to_owned(),
+    }
+}
+
+/// Returns why no finding of an audit confirms a claim.
+const fn not_confirmed(scheme: &Scheme) -> &'static str {
+    match scheme.provenance {
+        Provenance::Foreign => "foreign: the audit cannot look inside",
+        _ => "the audit did not confirm it",
+    }
 }
 
 /// Returns what is missing for a scheme that the program registered, and the commands that make it.
@@ -234,8 +267,7 @@ fn by_board(requirements: &Requirements, assessment: &Assessment) -> Vec<Reason>
     short.collect()
 }
 
-/// Returns the working memory of a member (bytes): counted, and at least its keys and the largest
-/// message.
+/// Returns the working memory of a member (bytes): known, and at least its keys and the largest message.
 fn working_memory(assessment: &Assessment) -> Option<f64> {
     let of = |quantity| assessment.figure(quantity).map(|figure| figure.interval.1);
     let least = Some(of(Quantity::Keys)? + of(Quantity::LargestMessage)?);
@@ -339,6 +371,44 @@ fn digits(value: f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::choose;
+    use crate::decision::Variant;
+
+    /// The answer is among schemes of symmetric algorithms with signatures of suite `pq`. Others are out
+    /// with the reason, and a board without the memory for such a signature is no member.
+    #[test]
+    fn a_post_quantum_group_signs_by_its_suite() {
+        let mut requirements = Requirements::default();
+        requirements.security.post_quantum = true;
+        let decision = choose(&requirements).expect("there are grounds");
+        let best = decision.recommended.expect("some scheme is symmetric");
+        let Variant { suite, guard, .. } = &best.candidate.variant;
+        assert_eq!((&**suite, guard != "mac"), (POST_QUANTUM, true));
+        let usual = choose(&Requirements::default()).expect("there are grounds").recommended;
+        assert!(best.cost > usual.expect("some scheme fits").cost);
+        for (scheme, reason) in [
+            ("tgdh", "built on Diffie-Hellman"),
+            ("nishat", "built on a pairing"),
+            ("treekem", "counted over Diffie-Hellman"),
+        ] {
+            let out = decision.out.iter().find(|out| out.scheme == scheme).expect(scheme);
+            let mut reasons = out.reasons.iter();
+            let of_it = reasons.find(|reason| reason.requirement == "security.post-quantum");
+            assert!(of_it.is_some_and(|of_it| of_it.has.contains(reason)), "{:?}", out.reasons);
+        }
+        requirements.devices.member = "stm32l4".to_owned();
+        let decision = choose(&requirements).expect("there are grounds");
+        assert_eq!(decision.recommended, None, "96 KiB are too few");
+        // A member that only listens checks, and acknowledgements are not signed.
+        requirements.devices.member = "nrf52840".to_owned();
+        let decision = choose(&requirements).expect("there are grounds");
+        let best = decision.recommended.expect("160 KiB are enough for a check");
+        assert!(best.figure(Quantity::Sent).is_some_and(|sent| sent.value > 0.0), "QoS 1");
+        assert!(best.figure(Quantity::Memory).is_some_and(|memory| memory.value > 100_000.0));
+        requirements.presence.sleep = Sleep::CatchUp;
+        let decision = choose(&requirements).expect("there are grounds");
+        assert_eq!(decision.recommended, None, "who asks for what it missed signs");
+    }
 
     #[test]
     fn limits_are_written_so_that_they_let_the_value_pass() {

@@ -16,12 +16,17 @@ pub mod equals;
 pub mod evidence;
 mod exclusion;
 pub mod input;
+pub mod moment;
 pub mod number;
+pub mod pareto;
+pub mod periods;
 pub mod programs;
+pub mod questions;
 pub mod registry;
 pub mod requirements;
 mod spelling;
 pub mod words;
+mod working_memory;
 
 pub use assessment::Grounds;
 pub use choice::{
@@ -29,4 +34,5 @@ pub use choice::{
     recommend_on,
 };
 pub use decision::{Candidate, Decision, Variant};
+pub use moment::Moment;
 pub use requirements::Requirements;

@@ -16,11 +16,13 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Returns the programs of a scheme. A registered scheme is in none but the one that registered it.
+    /// Returns the programs of a scheme. A registered scheme is in none but the one that registered it, whose
+    /// members run live if they need no controller.
     pub fn of(scheme: &Scheme) -> Self {
         let is_own = registry::own_schemes().any(|own| own.id == scheme.id);
-        let live = !is_own && scheme.law == Law::OneKey;
-        Self { live, c: !is_own, device: live && scheme.class() != Class::Distributed }
+        let among_members = scheme.class() == Class::Distributed;
+        let live = (!is_own || among_members) && scheme.law == Law::OneKey;
+        Self { live, c: !is_own, device: live && !among_members }
     }
 
     /// Returns their names: `live, C, device`.

@@ -52,8 +52,14 @@ pub struct Members {
     /// How many members join or leave at once, on average. A scheme with batches changes the key
     /// once for all of them, any other once for each.
     pub burst: f64,
+    /// How long joins wait, and evictions after a change of the key, so that they become one change
+    /// (ms): [`crate::periods`]. 0 means not at all.
+    pub batch: f64,
     /// Changes of the key an hour without a join or leave.
     pub rekeys: f64,
+    /// How long the group lives until it ends or is created anew (days). It counts for schemes
+    /// whose messages grow with the members that have left.
+    pub lifetime: f64,
 }
 
 /// Who may hold the group's keys beside its members.
@@ -122,8 +128,7 @@ pub struct Security {
     pub passive: Vec<String>,
     /// Claims that the audit must have confirmed against an active adversary.
     pub active: Vec<String>,
-    /// How messages are protected: `mac`, `signature`, or nothing for what the scheme's sound form
-    /// does.
+    /// How messages are protected: `mac`, `signature` or `merkle`; `None` for the best one.
     pub guard: Option<String>,
     /// Security level (bits).
     pub bits: u32,
@@ -226,6 +231,12 @@ impl Requirements {
             ("members.joins", is_rate(members.joins), "0 to 1,000,000,000 an hour"),
             ("members.leaves", is_rate(members.leaves), "0 to 1,000,000,000 an hour"),
             ("members.rekeys", is_rate(members.rekeys), "0 to 1,000,000,000 an hour"),
+            (
+                "members.lifetime",
+                (0.01..=100_000.0).contains(&members.lifetime),
+                "0.01 to 100,000 days",
+            ),
+            ("members.batch", (0.0..=60_000.0).contains(&members.batch), "0 to 60,000 ms"),
             ("members.burst", (1.0..=1e6).contains(&members.burst), "1 to 1,000,000 members"),
             ("network.loss", (0.0..=50.0).contains(&network.loss), "0 to 50 %"),
             (
@@ -381,11 +392,30 @@ impl Members {
     pub const fn at_most(&self) -> u32 {
         if self.most == 0 { self.now } else { self.most }
     }
+
+    /// Returns how many members leave in the group's life.
+    pub fn departures(&self) -> f64 {
+        self.leaves * 24.0 * self.lifetime
+    }
+
+    /// Returns how many members a group ever enrols that begins with the most.
+    pub fn enrolments(&self) -> f64 {
+        f64::from(self.at_most()) + self.joins * 24.0 * self.lifetime
+    }
 }
 
 impl Default for Members {
     fn default() -> Self {
-        Self { now: 100, most: 0, joins: 1.0, leaves: 1.0, burst: 1.0, rekeys: 0.0 }
+        Self {
+            now: 100,
+            most: 0,
+            joins: 1.0,
+            leaves: 1.0,
+            burst: 1.0,
+            batch: 0.0,
+            rekeys: 0.0,
+            lifetime: 365.0,
+        }
     }
 }
 

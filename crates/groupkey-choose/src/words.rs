@@ -1,14 +1,23 @@
 //! A decision in words: sentences, and values with units.
 
+mod exclusions;
+mod figures;
+
+use groupkey::Operation;
+use groupkey::catalogue::Departures;
+
+pub use self::exclusions::{nearest_miss, reasons};
+use self::figures::device_and_radio;
+pub use self::figures::{amount, ground, grounds, interval};
 use crate::decision::{
-    Assessment, Candidate, Decision, ExcludedScheme, Figure, GivenUp, Ground, Quantity, Race,
-    RaceEnd, Reason, Standing, TippingPoint, Variant,
+    Assessment, Candidate, Decision, GivenUp, Ground, Quantity, Race, RaceEnd, Standing,
+    TippingPoint, Variant,
 };
-use crate::device::CountedCore;
 use crate::equals::{rfc, size};
 use crate::number::{grouped, rounded};
+use crate::periods::ExpectedChanges;
 use crate::registry;
-use crate::requirements::{Devices, Requirements, Security, Weights};
+use crate::requirements::{Requirements, Weights};
 
 /// Returns a candidate in words: scheme, name, provenance, parameters, suite, protection, QoS.
 pub fn candidate(candidate: &Candidate) -> String {
@@ -32,6 +41,7 @@ fn form(candidate: &Candidate) -> String {
     parts.push(match &**guard {
         "signature" => "a signature on each message".to_owned(),
         "mac" => "a MAC on each message".to_owned(),
+        "merkle" => "one signature for all messages of a step".to_owned(),
         other => other.to_owned(),
     });
     parts.push(format!("QoS {}", candidate.qos));
@@ -239,6 +249,7 @@ pub fn details(decision: &Decision, requirements: &Requirements) -> Vec<String> 
     told.extend(decision.race.as_ref().map(raced));
     told.extend(equals(decision));
     told.push(cost(decision, best, requirements));
+    told.extend(after_departures(best, requirements));
     let figures: Vec<String> = [
         (Quantity::CompletionOf99, "99 % of changes are complete within"),
         (Quantity::Energy, "a member needs"),
@@ -254,10 +265,57 @@ pub fn details(decision: &Decision, requirements: &Requirements) -> Vec<String> 
     if !figures.is_empty() {
         told.push(capitalised(&format!("{}.", figures.join(", "))));
     }
+    told.extend(ExpectedChanges::of(&requirements.members).map(|expected| waits(best, &expected)));
     if best.figures.iter().any(|figure| figure.is_extrapolated) {
         told.push("What is extrapolated lies outside of what was counted or simulated.".to_owned());
     }
     told
+}
+
+/// Returns the sentence on the departures after which a scheme's costs were taken, if they matter to
+/// it.
+fn after_departures(best: &Assessment, requirements: &Requirements) -> Option<String> {
+    let scheme = registry::scheme(&best.candidate.variant.scheme)?;
+    if scheme.departures == Departures::Forgotten {
+        return None;
+    }
+    let members = &requirements.members;
+    let departures = |share: f64| grouped((share * members.departures()).round());
+    Some(format!(
+        "Its messages grow with the members that have left: its figures are those after {} \
+         departures, in the middle of a life of {} days, and limits hold after {}. Nothing makes \
+         the group anew by itself.",
+        departures(0.5),
+        rounded(members.lifetime),
+        departures(1.0)
+    ))
+}
+
+/// Returns the sentences on joins and evictions that wait to become one change.
+fn waits(best: &Assessment, expected: &ExpectedChanges) -> String {
+    let ExpectedChanges { changes, members, eviction_wait, .. } = *expected;
+    let [longest, longest_join] = [expected.longest_eviction_wait, expected.longest_join_wait];
+    let has_batches = registry::scheme(&best.candidate.variant.scheme)
+        .is_some_and(|scheme| scheme.operations.contains(&Operation::Batch));
+    let told = match has_batches {
+        true => format!(
+            "{} joins and evictions an hour wait, and become {} changes of the key",
+            rounded(changes * members),
+            rounded(changes)
+        ),
+        false => {
+            "Joins and evictions wait, but the scheme has no batches, and changes the key for \
+                  each"
+                .to_owned()
+        }
+    };
+    format!(
+        "{told}. An eviction waits {} ms before its change, {} at most, and a join at most {}; \
+         limits.complete begins with the change.",
+        rounded(eviction_wait),
+        rounded(longest),
+        rounded(longest_join)
+    )
 }
 
 /// Returns the sentence on how the finalists were simulated.
@@ -348,34 +406,6 @@ fn cost(decision: &Decision, best: &Assessment, requirements: &Requirements) -> 
     }
 }
 
-/// Returns the scheme that comes nearest to meeting all requirements, and the fields that would let
-/// it in. `None` if no values would let any scheme in. A stand-in is no remedy, and neither is to
-/// give up what is required by default.
-pub fn nearest_miss(decision: &Decision) -> Option<(&str, String)> {
-    let could = decision
-        .out
-        .iter()
-        .filter(|out| !out.reasons.is_empty())
-        .filter(|out| out.reasons.iter().all(|reason| reason.nearest.is_some()))
-        .filter(|out| !out.reasons.iter().any(is_kept));
-    let out = could.min_by_key(|out| out.reasons.len())?;
-    let fields: Vec<String> = out.reasons.iter().filter_map(setting).collect();
-    Some((&out.scheme, fields.join(" and ")))
-}
-
-/// Whether a requirement is kept, whatever it would let in.
-fn is_kept(reason: &Reason) -> bool {
-    let Security { passive, active, .. } = Security::default();
-    let claim = reason.nearest.as_deref().and_then(|value| value.strip_prefix("without "));
-    let is_among = |claims: &[String]| claims.iter().any(|known| Some(&**known) == claim);
-    match &*reason.requirement {
-        "security.stand-ins" => true,
-        "security.passive" => is_among(&passive),
-        "security.active" => is_among(&active),
-        _ => false,
-    }
-}
-
 /// Returns what a turn says: `above 1,400 members take lkh-group degree=8, ...`.
 pub fn turn(turn: &TippingPoint) -> String {
     match &turn.instead {
@@ -396,124 +426,6 @@ fn side(turn: &TippingPoint) -> String {
         other => format!("{other} = {}", rounded(turn.at)),
     };
     format!("{side} {at}")
-}
-
-/// Returns why a scheme is out, reason by reason.
-pub fn reasons(out: &ExcludedScheme) -> Vec<String> {
-    out.reasons
-        .iter()
-        .map(|reason| {
-            let needs = match setting(reason) {
-                Some(setting) => format!("; it needs {setting}"),
-                None => String::new(),
-            };
-            format!("{}: {}, but {}{needs}", reason.requirement, reason.required, reason.has)
-        })
-        .collect()
-}
-
-/// Returns what would let a scheme in, as it would stand in a file.
-fn setting(reason: &Reason) -> Option<String> {
-    let value = reason.nearest.as_deref()?;
-    Some(match value.strip_prefix("without ") {
-        // One name less in a list.
-        Some(name) => format!("{} without {name}", reason.requirement),
-        None => format!("{} = {value}", reason.requirement),
-    })
-}
-
-/// Returns what a figure rests on, with the device, and the radio, if they were priced.
-pub fn ground(figure: &Figure, requirements: &Requirements) -> String {
-    let devices = &requirements.devices;
-    let mut words = match figure.ground {
-        Ground::Counted => "counted".to_owned(),
-        Ground::Modelled => format!("modelled on {}", priced(figure.quantity, devices)),
-        Ground::Fitted => "fitted".to_owned(),
-        Ground::Simulated => "simulated".to_owned(),
-    };
-    if let Some(core) = other_core(figure, devices) {
-        let bearing = if core.bearing == "lower-bound" { "lower bound" } else { "stand-in" };
-        words += &format!(" on {}, a {bearing}", core.device);
-    }
-    if figure.is_extrapolated {
-        words += ", extrapolated";
-    }
-    words
-}
-
-/// Returns what was priced: `cortex-m4 with lte-m, assumed`.
-fn priced(quantity: Quantity, devices: &Devices) -> String {
-    if quantity == Quantity::Controller {
-        return devices.controller.clone();
-    }
-    let (mut words, is_assumed) = device_and_radio(devices);
-    if is_assumed {
-        words += ", assumed";
-    }
-    words
-}
-
-/// Returns a member's device and radio, and whether a price of theirs is assumed.
-fn device_and_radio(devices: &Devices) -> (String, bool) {
-    let device = devices.prices(&devices.member);
-    let mut words = devices.member.clone();
-    let mut is_assumed = device.is_some_and(|device| device.source.starts_with("assumed"));
-    if let Some(radio) = devices.radio_of_member() {
-        words += &format!(" with {}", radio.name);
-        is_assumed |= radio.is_assumed;
-    }
-    (words, is_assumed)
-}
-
-/// Returns the processor on which a member's memory was counted, if that is not the device's own.
-fn other_core<'d>(figure: &Figure, devices: &'d Devices) -> Option<&'d CountedCore> {
-    let is_memory = matches!(figure.quantity, Quantity::Memory | Quantity::Flash);
-    let counts = devices.prices(&devices.member)?.counts.as_ref()?;
-    (is_memory && counts.bearing != "own").then_some(counts)
-}
-
-/// Returns the grounds of all figures in few letters: `counted modelled fitted`.
-pub fn grounds(assessment: &Assessment) -> String {
-    let known = [
-        (Ground::Counted, "counted"),
-        (Ground::Modelled, "modelled"),
-        (Ground::Fitted, "fitted"),
-        (Ground::Simulated, "simulated"),
-    ];
-    let is_there = |ground| assessment.figures.iter().any(|figure| figure.ground == ground);
-    let mut words: Vec<&str> =
-        known.into_iter().filter(|(ground, _)| is_there(*ground)).map(|(_, word)| word).collect();
-    if assessment.figures.iter().any(|figure| figure.is_extrapolated) {
-        words.push("extrapolated");
-    }
-    words.join(" ")
-}
-
-/// Returns the interval of a figure; `exact` for a count on the device that was asked for, and
-/// `unknown` where no source gives an error.
-pub fn interval(figure: &Figure, requirements: &Requirements) -> String {
-    let (low, high) = figure.interval;
-    let is_exact =
-        figure.ground == Ground::Counted && other_core(figure, &requirements.devices).is_none();
-    match (low == high, is_exact) {
-        (false, _) => format!("{} to {}", rounded(low), rounded(high)),
-        (true, true) => "exact".to_owned(),
-        (true, false) => "unknown".to_owned(),
-    }
-}
-
-/// Returns a value with its unit, in a unit that keeps it short.
-pub fn amount(quantity: Quantity, value: f64) -> String {
-    let (_, unit) = quantity.name_and_unit();
-    let (base, day) = unit.split_once("/day").map_or((unit, ""), |(base, _)| (base, " a day"));
-    let scaled = match base {
-        "ms" if value >= 1_000.0 => format!("{} s", rounded(value / 1_000.0)),
-        "J" if value < 0.1 => format!("{} mJ", rounded(value * 1_000.0)),
-        "B" if value >= 10_000_000.0 => format!("{} MB", rounded(value / 1_000_000.0)),
-        "B" if value >= 10_000.0 => format!("{} kB", rounded(value / 1_000.0)),
-        base => format!("{} {base}", rounded(value)),
-    };
-    scaled + day
 }
 
 /// Returns what a cost is made of.
@@ -548,53 +460,7 @@ fn capitalised(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::Finalist;
-
-    #[test]
-    fn amounts_have_a_unit_that_keeps_them_short() {
-        for (quantity, value, expected) in [
-            (Quantity::CompletionOf99, 430.0, "430 ms"),
-            (Quantity::CompletionOf99, 1_430.0, "1.43 s"),
-            (Quantity::Energy, 0.004, "4 mJ a day"),
-            (Quantity::Energy, 2.5, "2.5 J a day"),
-            (Quantity::Received, 123_456.0, "123 kB a day"),
-            (Quantity::Keys, 208.0, "208 B"),
-        ] {
-            assert_eq!(amount(quantity, value), expected);
-        }
-    }
-
-    fn out(scheme: &str, requirement: &str, nearest: &str) -> ExcludedScheme {
-        ExcludedScheme {
-            candidate: None,
-            scheme: scheme.into(),
-            reasons: vec![Reason {
-                requirement: requirement.into(),
-                required: String::new(),
-                has: String::new(),
-                nearest: Some(nearest.into()),
-            }],
-        }
-    }
-
-    #[test]
-    fn no_stand_in_and_no_weaker_security_is_a_remedy() {
-        let mut decision = Decision {
-            out: vec![
-                out("sbsa-r", "security.stand-ins", "true"),
-                out("cfkm", "security.passive", "without collusion-resistance"),
-                out("iolus", "security.active", "without forward-secrecy"),
-            ],
-            ..Decision::default()
-        };
-        assert_eq!(nearest_miss(&decision), None);
-        let told = recommendation(&decision, &Requirements::default());
-        assert_eq!(told, ["No scheme meets all requirements."]);
-        // What the asker required beyond that may go.
-        decision.out.push(out("tgdh", "security.active", "without agreement"));
-        let nearest = nearest_miss(&decision);
-        assert_eq!(nearest, Some(("tgdh", "security.active without agreement".to_owned())));
-    }
+    use crate::decision::{Figure, Finalist};
 
     fn assessment(scheme: &str, cost: f64) -> Assessment {
         let variant = Variant {

@@ -4,6 +4,7 @@ use groupkey::catalogue::{Provenance, scheme};
 use groupkey_choose::completion::{CompletionFit, Model};
 use groupkey_choose::decision::{GivenUp, Quantity};
 use groupkey_choose::equals::is_equal;
+use groupkey_choose::requirements::Sleep;
 use groupkey_choose::{
     Candidate, ChooseError, Decision, Grounds, Requirements, Variant, assess_on, choose, words,
 };
@@ -242,6 +243,62 @@ fn the_page_says_how_far_the_model_errs_and_how_far_it_was_fitted() {
     assert!(largest(|_| true).is_some_and(|members| (1_400..=1_500).contains(&members)));
     assert!(page.contains("up to 1,500 members, and of up to 39 without a controller"));
 }
+
+/// Broadcasts of CS, SD and LSD grow with the members that have left.
+#[test]
+fn who_has_left_counts_where_messages_grow_by_it() {
+    let least = |decision: &Decision, scheme: &str| {
+        let all = decision.front.iter().chain(&decision.beaten);
+        let own = all.filter(|one| one.candidate.variant.scheme == scheme);
+        own.map(|one| one.cost).fold(f64::INFINITY, f64::min)
+    };
+    let best = |decision: &Decision| {
+        let best = decision.recommended.as_ref().expect("something fits");
+        best.candidate.variant.scheme.clone()
+    };
+    let is_stateless = |scheme: &String| STATELESS.contains(&&**scheme);
+    let busy = |lifetime: f64| {
+        decide(|requirements| {
+            let members = &mut requirements.members;
+            (members.joins, members.leaves, members.lifetime) = (4.0, 4.0, lifetime);
+        })
+    };
+    // In its first minutes a group has no past. This is no ground for a year.
+    let (young, year) = (busy(0.01), busy(365.0));
+    for scheme in STATELESS {
+        assert!(least(&young, scheme) < least(&young, "lkh-group"), "{scheme}");
+        assert!(least(&year, scheme) > least(&year, "lkh-group"), "{scheme}");
+    }
+    assert!(!is_stateless(&best(&year)), "{}", best(&year));
+    // Hardly anybody leaves, and members that slept need the key.
+    let rare = decide(|requirements| {
+        (requirements.members.joins, requirements.members.leaves) = (0.0005, 0.0005);
+        requirements.presence.sleep = Sleep::CatchUp;
+    });
+    assert!(least(&rare, "sd") < least(&rare, "lkh-group"));
+}
+
+#[test]
+fn a_lifetime_in_which_more_join_than_a_scheme_ever_enrols_rules_it_out() {
+    let decision = |lifetime: f64| {
+        decide(|requirements| {
+            let members = &mut requirements.members;
+            (members.joins, members.leaves, members.lifetime) = (60.0, 60.0, lifetime);
+        })
+    };
+    let year = decision(365.0);
+    for scheme in STATELESS {
+        let out = year.out.iter().find(|out| out.scheme == scheme).expect("it is out");
+        let [reason] = &out.reasons[..] else { panic!("{out:?}") };
+        // 2^17 slots, 100 of them for who is there at first, 1,440 a day.
+        let nearest = reason.nearest.as_deref();
+        assert_eq!((&*reason.requirement, nearest), ("members.lifetime", Some("90")));
+        let in_time = decision(90.0);
+        assert!(in_time.out.iter().all(|out| out.scheme != scheme), "{scheme}");
+    }
+}
+
+const STATELESS: [&str; 3] = ["cs", "sd", "lsd"];
 
 #[test]
 fn a_group_of_two_has_an_answer() {

@@ -4,11 +4,16 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::audit::AuditArguments;
 use crate::commands::bench::BenchArguments;
+use crate::commands::bridge::BridgeArguments;
+use crate::commands::campaign::CampaignArguments;
+use crate::commands::check::CheckArguments;
 use crate::commands::choose::ChooseArguments;
 use crate::commands::compare::CompareArguments;
+use crate::commands::completions::CompletionsArguments;
 use crate::commands::ctl::CtlArguments;
 use crate::commands::demo::DemoArguments;
 use crate::commands::device::DeviceArguments;
+use crate::commands::man::ManArguments;
 use crate::commands::member::MemberArguments;
 use crate::commands::mqtt_probe::MqttProbeArguments;
 use crate::commands::net::NetArguments;
@@ -18,6 +23,7 @@ use crate::commands::schemes::SchemesArguments;
 use crate::commands::serve::ServeArguments;
 use crate::commands::soak::SoakArguments;
 use crate::commands::ticket::TicketArguments;
+use crate::commands::token::TokenArguments;
 use crate::commands::trace::TraceArguments;
 #[cfg(target_os = "linux")]
 use crate::commands::validate::ValidateArguments;
@@ -46,12 +52,16 @@ Choose and compare:
   compare     two results files: what changed, and what may be noise
   trace       random joins and leaves, made or replayed
   device      profiles of devices: what primitives cost in time and energy
+  campaign    many such commands, on one machine or on many
 
 Run a live group:
   demo        a broker, a service and members in this process
   serve       the service: it admits members and manages the group's key
   ctl         an operator's commands to a service: members, evict, rekey, scheme
   member      a member, over an MQTT broker
+  bridge      programs that speak MQTT in clear, and groups
+  check       whether a file, its certificates and the broker are ready
+  token       named tokens for ctl and other clients of a service
   ticket      an operator's ticket or eviction in a group without a controller
   mqtt-probe  whether a broker keeps the MQTT rules that group keys depend on
 
@@ -59,6 +69,10 @@ Check groupkey itself:
   reproduce   published studies, run again and compared with ours
   validate    the simulator beside a real broker and the kernel's TCP
   soak        live groups that fail at random: no key gets into wrong hands
+
+Install it:
+  completions what a shell needs to complete commands and options
+  man         manual pages
 
 Options:
 {options}{after-help}",
@@ -72,6 +86,7 @@ Examples:
   groupkey audit --scheme oft             what it claims, and what breaks it
   groupkey reproduce network-impact       a published study, with a report
   groupkey reproduce all --quick          all five, for a first look
+  groupkey reproduce peers --quick        who is ahead among all schemes, where and why
   groupkey demo                           a live group over MQTT, in one process
 
 Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 3 evicted
@@ -106,6 +121,23 @@ pub(crate) enum CliCommand {
     /// one are listed in separate tables, because they serve different needs. Counts and bytes are
     /// the same in every run; times are this machine's.
     Bench(Box<BenchArguments>),
+    /// Bridge programs that speak MQTT in clear and groups: protect what leaves, open what comes in.
+    ///
+    /// The programs publish and subscribe at a broker on this machine, as ever. A file says which topics
+    /// leave for which group, and what may come in from whom. The names of topics travel encrypted, as
+    /// the payloads do. At QoS 1 the broker in clear keeps each message until the other side has it.
+    Bridge(BridgeArguments),
+    /// Run many commands of the laboratory, on one machine or on many.
+    ///
+    /// A file says which: each combination of its lists is a cell. Finished cells never run twice,
+    /// and the merged rows are the same, however the cells were shared out.
+    Campaign(CampaignArguments),
+    /// Check whether a service or a member can run: its files, certificates, clock and broker.
+    ///
+    /// Reads the configuration file and what it names, and then connects as that service or member
+    /// would, with a client identifier of its own. It writes no file. It publishes a message that is
+    /// none of the group's on each topic that the role needs, which members and services ignore.
+    Check(CheckArguments),
     /// Choose a scheme: what fits a group's requirements best, with the evidence.
     ///
     /// Takes the requirements from a file, from --set, or asks for them. Names one scheme with its
@@ -114,6 +146,8 @@ pub(crate) enum CliCommand {
     Choose(Box<ChooseArguments>),
     /// Compare two results files: what changed, and what may be noise.
     Compare(CompareArguments),
+    /// Print a script by which a shell completes commands, options and their values.
+    Completions(CompletionsArguments),
     /// Operate a running service: list and evict members, change the key or the scheme.
     Ctl(CtlArguments),
     /// Run a live group: a broker, a service and members in this process.
@@ -121,6 +155,8 @@ pub(crate) enum CliCommand {
     /// Work with device profiles: what primitives cost in time and energy, and where each
     /// figure comes from.
     Device(DeviceArguments),
+    /// Write manual pages, one of each command.
+    Man(ManArguments),
     /// Join a live group over an MQTT broker as a member.
     Member(MemberArguments),
     /// Check whether a broker keeps the MQTT rules that group keys depend on.
@@ -149,6 +185,8 @@ pub(crate) enum CliCommand {
     Serve(ServeArguments),
     /// Sign a ticket, or an eviction, as an operator of a group without a controller.
     Ticket(TicketArguments),
+    /// Add, list or revoke named tokens, with which clients reach a service over HTTP.
+    Token(TokenArguments),
     /// Let live groups fail at random, and check that no key gets into wrong hands.
     ///
     /// Runs the service, members and peers as they run live, in virtual time, through random

@@ -1,10 +1,10 @@
 //! Why the command stops early: one message, the remedy, and an exit code.
 
-use std::process::ExitCode;
 use std::{fmt, io};
 
 use clap::error::ErrorKind;
 
+use crate::laboratory::{CommandFailure, FailureKind};
 use crate::output;
 
 /// Why the command stops early.
@@ -83,15 +83,40 @@ impl Failure {
     }
 
     /// Returns the exit code of the process.
-    pub(crate) fn exit_code(&self) -> ExitCode {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::OutputClosed => ExitCode::SUCCESS,
-            Self::Running(_) => ExitCode::from(1),
-            Self::Input(_) => ExitCode::from(2),
-            Self::Evicted(_) => ExitCode::from(3),
-            Self::Interrupted(_) => ExitCode::from(130),
-            Self::Usage(error) => ExitCode::from(error.exit_code() as u8),
+            Self::OutputClosed => 0,
+            Self::Running(_) => 1,
+            Self::Input(_) => 2,
+            Self::Evicted(_) => 3,
+            Self::Interrupted(_) => 130,
+            Self::Usage(error) => error.exit_code() as u8,
         }
+    }
+
+    /// Returns what it tells a program. Help that was asked for is no failure.
+    pub(crate) fn told(self) -> Option<CommandFailure> {
+        let (kind, Explanation { message, help }) = match self {
+            Self::OutputClosed => return None,
+            Self::Evicted(why) | Self::Running(why) => (FailureKind::Running, why),
+            Self::Input(why) => (FailureKind::Input, why),
+            Self::Interrupted(why) => (FailureKind::Interrupted, why),
+            Self::Usage(_) => (FailureKind::Input, self.usage()),
+        };
+        Some(CommandFailure { kind, message, help })
+    }
+
+    /// Returns the parser's message and its advice, without the usage of the command line.
+    fn usage(&self) -> Explanation {
+        let told = self.to_string();
+        let told = told.strip_prefix("error: ").unwrap_or(&told);
+        let told = told.split("\n\nUsage: ").next().unwrap_or(told);
+        let told = told.split("\n\nFor more information").next().unwrap_or(told);
+        let (message, help) = match told.split_once("\nhelp: ") {
+            Some((message, help)) => (message, Some(help.trim_end().to_owned())),
+            None => (told, None),
+        };
+        Explanation { message: message.trim_end().to_owned(), help }
     }
 }
 
@@ -158,7 +183,7 @@ mod tests {
     fn a_closed_pipe_is_no_failure() {
         let failure = Failure::from(io::Error::from(io::ErrorKind::BrokenPipe));
         assert_eq!(failure.to_string(), "");
-        assert_eq!(failure.exit_code(), ExitCode::SUCCESS);
+        assert_eq!(failure.exit_code(), 0);
     }
 
     #[test]
@@ -166,8 +191,8 @@ mod tests {
         let failure = Failure::from(io::Error::from(io::ErrorKind::BrokenPipe));
         let failure = failure.of_one_that_should_run_on();
         assert!(failure.to_string().contains("closed by its reader"), "{failure}");
-        assert_eq!(failure.exit_code(), ExitCode::from(1));
+        assert_eq!(failure.exit_code(), 1);
         let input = Failure::input("no such file").of_one_that_should_run_on();
-        assert_eq!(input.exit_code(), ExitCode::from(2));
+        assert_eq!(input.exit_code(), 2);
     }
 }

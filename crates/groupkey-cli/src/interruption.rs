@@ -6,15 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::output;
+use crate::{host, output};
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 
 /// Returns a flag that becomes true when the user presses Ctrl-C (or the system asks the
-/// process to end).
+/// process to end), or when the [host](crate::Host) of the work wants it to stop.
 ///
-/// Until the first call, Ctrl-C ends the process at once: nothing is worth keeping yet.
+/// Without a host, until the first call, Ctrl-C ends the process at once: nothing is worth keeping yet.
 pub(crate) fn requested() -> &'static AtomicBool {
+    if let Some(host) = host::present() {
+        return host.stop();
+    }
     // The only possible error is that a handler is already set, and then it is this one.
     let _ = ctrlc::set_handler(|| {
         if REQUESTED.swap(true, Ordering::Relaxed) {

@@ -5,11 +5,15 @@
 
 mod address;
 mod arguments;
+mod base64;
 mod campaign;
 mod client;
 mod commands;
 mod failure;
+mod host;
 mod interruption;
+pub mod laboratory;
+mod log_lines;
 mod number;
 mod output;
 mod paragraph;
@@ -21,6 +25,8 @@ mod table;
 mod value_parsers;
 mod whole_file;
 
+use std::env;
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -30,17 +36,25 @@ use groupkey_lab::registry;
 
 use crate::arguments::Cli;
 use crate::failure::Failure;
+pub use crate::host::{Host, HostNotice};
 use crate::output::StandardOutput;
 
 /// Runs the command on the program's arguments. The command knows `schemes` besides the catalogue's
 /// schemes. So a third-party program can put a scheme of its own on the same bench as all others.
 pub fn run(schemes: &[&'static Scheme]) -> ExitCode {
+    run_on(env::args_os(), schemes).into()
+}
+
+/// Runs the command on these arguments, the first of which is the program's name. Returns the exit code: for
+/// programs in which the command is one part of several.
+pub fn run_on(arguments: impl IntoIterator<Item = OsString>, schemes: &[&'static Scheme]) -> u8 {
+    groupkey_mqtt::config::register_schemes(schemes);
     let outcome = registry::register(schemes)
         .map_err(|error| Failure::input(error.to_string()))
-        .and_then(|()| Cli::try_parse().map_err(Failure::from))
+        .and_then(|()| Cli::try_parse_from(arguments).map_err(Failure::from))
         .and_then(|cli| commands::run(&cli, &mut StandardOutput::lock()));
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(failure) => {
             // If standard error is closed too, only the exit code is left to report the failure.
             let _ = write!(io::stderr(), "{failure}");

@@ -2,6 +2,8 @@
 
 use std::io::{self, StdoutLock, Write};
 
+use crate::host::{self, HostNotice};
+
 /// Standard output, for as long as the command runs.
 #[derive(Debug)]
 pub(crate) struct StandardOutput(StdoutLock<'static>);
@@ -59,9 +61,12 @@ pub(crate) fn named(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("standard output: {error}"))
 }
 
-/// Prints a remark on standard error. If standard error is closed, the remark is dropped.
+/// Prints a remark on standard error, or tells it the host. If standard error is closed, the remark is dropped.
 pub(crate) fn remark(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    match host::present() {
+        Some(host) => host.tell(HostNotice::Remark(text)),
+        None => drop(writeln!(io::stderr(), "{text}")),
+    }
 }
 
 #[cfg(test)]

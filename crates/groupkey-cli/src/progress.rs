@@ -1,16 +1,28 @@
-//! A progress bar on standard error: only on a terminal, and only when the work takes a while.
+//! A progress bar on standard error: only on a terminal, and only when the work takes a while. If the work has a
+//! host, the host hears instead how far it is.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::{fmt, thread};
 
 use groupkey_lab::campaign::Progress;
 use indicatif::{HumanDuration, ProgressDrawTarget, ProgressState, ProgressStyle};
 
+use crate::host::{self, HostEars, HostNotice};
+
 /// Shows how far a campaign is.
-#[derive(Debug)]
 pub(crate) struct ProgressBar {
     bar: indicatif::ProgressBar,
+    /// Who hears of it in place of a terminal, and in what it is counted.
+    host: Option<(HostEars, String)>,
 }
+
+/// Hides the bars that are made from now on: they would be of parts of what is shown already.
+pub(crate) fn hide_others() {
+    HIDDEN.store(true, Ordering::Relaxed);
+}
+
+static HIDDEN: AtomicBool = AtomicBool::new(false);
 
 impl ProgressBar {
     /// Makes a bar that stays hidden for now.
@@ -24,6 +36,10 @@ impl ProgressBar {
         let style = format!("{{elapsed_precise}} [{{wide_bar}}] {{pos}}/{{len}} {unit}{{left}}");
         let style = ProgressStyle::with_template(&style).expect("the template is well-formed");
         bar.set_style(style.with_key("left", tell_rest));
+        let host = host::present().map(|host| (host, unit.to_owned()));
+        if HIDDEN.load(Ordering::Relaxed) || host.is_some() {
+            return Self { bar, host };
+        }
         let late = bar.clone();
         thread::spawn(move || {
             thread::sleep(PATIENCE);
@@ -33,7 +49,7 @@ impl ProgressBar {
                 late.enable_steady_tick(TICK);
             }
         });
-        Self { bar }
+        Self { bar, host }
     }
 
     /// Updates the bar.
@@ -43,6 +59,9 @@ impl ProgressBar {
 
     /// Moves the bar to `done` of `total`.
     pub(crate) fn advance(&self, done: usize, total: usize) {
+        if let Some((host, unit)) = &self.host {
+            host.tell(HostNotice::Progress { done, total, unit });
+        }
         self.bar.set_length(total as u64);
         self.bar.set_position(done as u64);
     }

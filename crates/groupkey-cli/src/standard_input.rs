@@ -1,4 +1,4 @@
-//! Standard input, line by line, for a command that also waits for other events.
+//! Standard input, line by line or as a whole, for a command that also waits for other events.
 
 use std::io::{self, BufRead, Read};
 use std::{fmt, thread};
@@ -13,19 +13,36 @@ pub(crate) type LineResult = Result<Vec<u8>, LineError>;
 pub(crate) enum LineError {
     /// The line is not UTF-8, but text is needed.
     NotText,
-    /// The line is longer than [`LONGEST`].
+    /// The line, or the whole input, is longer than [`LONGEST`].
     TooLong,
     /// Reading failed; no more lines come.
     Unreadable(io::ErrorKind),
 }
 
-/// Returns the lines as they arrive. The channel closes when the input ends.
+/// How the input is cut into messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// Lines of any bytes. Only the line feed is taken away.
+    Bytes,
+    /// Lines of text, whose ends may have a carriage return, too.
+    #[default]
+    Text,
+    /// All of the input, up to its end.
+    Whole,
+}
+
+/// Returns the lines of text as they arrive. The channel closes when the input ends.
 pub(crate) fn of_standard_input() -> mpsc::Receiver<LineResult> {
+    framed(Framing::Text)
+}
+
+/// Returns what is between two ends of this kind as it arrives. The channel closes when the input ends.
+pub(crate) fn framed(framing: Framing) -> mpsc::Receiver<LineResult> {
     let (sender, lines) = mpsc::channel(64);
     // Reading cannot be interrupted, so it has a thread that ends with the process.
     thread::spawn(move || {
         let mut input = io::stdin().lock();
-        while let Some(line) = next(&mut input) {
+        while let Some(line) = next(&mut input, framing) {
             let is_last = matches!(line, Err(LineError::Unreadable(_)));
             if sender.blocking_send(line).is_err() || is_last {
                 return;
@@ -44,7 +61,10 @@ pub(crate) fn text(line: LineResult) -> Result<String, LineError> {
 const LONGEST: u64 = 1 << 16;
 
 /// Reads the next line. Returns `None` at the end of the input. Drops a line that is too long.
-fn next(input: &mut impl BufRead) -> Option<LineResult> {
+fn next(input: &mut impl BufRead, framing: Framing) -> Option<LineResult> {
+    if framing == Framing::Whole {
+        return whole(input);
+    }
     let mut line = Vec::new();
     // Room for a line break of two bytes.
     let read = input.by_ref().take(LONGEST + 2).read_until(b'\n', &mut line);
@@ -58,10 +78,25 @@ fn next(input: &mut impl BufRead) -> Option<LineResult> {
     if let Err(error) = skipped {
         return Some(Err(LineError::Unreadable(error.kind())));
     }
-    if ended {
+    if ended && framing == Framing::Text {
         line.pop_if(|last| *last == b'\r');
     }
     Some(if line.len() as u64 > LONGEST { Err(LineError::TooLong) } else { Ok(line) })
+}
+
+/// Reads all that is left. Returns `None` if that is nothing.
+fn whole(input: &mut impl BufRead) -> Option<LineResult> {
+    let mut all = Vec::new();
+    match input.by_ref().take(LONGEST + 1).read_to_end(&mut all) {
+        Ok(0) => None,
+        Ok(_) if all.len() as u64 <= LONGEST => Some(Ok(all)),
+        Ok(_) => {
+            let drained = io::copy(input, &mut io::sink());
+            Some(Err(drained
+                .map_or_else(|error| LineError::Unreadable(error.kind()), |_| LineError::TooLong)))
+        }
+        Err(error) => Some(Err(LineError::Unreadable(error.kind()))),
+    }
 }
 
 impl fmt::Display for LineError {
@@ -97,7 +132,24 @@ mod tests {
         }
     }
 
-    fn all(mut input: &[u8]) -> Vec<LineResult> {
-        std::iter::from_fn(|| next(&mut input)).collect()
+    #[test]
+    fn bytes_are_not_touched() {
+        let input = b"\xff\r\n\r\n\0";
+        let lines = [&b"\xff\r"[..], b"\r", b"\0"].map(|line| Ok(line.to_vec()));
+        assert_eq!(cut(input, Framing::Bytes), lines);
+        assert_eq!(cut(input, Framing::Whole), [Ok(input.to_vec())]);
+        assert_eq!(cut(b"", Framing::Whole), []);
+        let longest = vec![b'\n'; LONGEST as usize];
+        assert_eq!(cut(&longest, Framing::Whole), [Ok(longest.clone())]);
+        let more = [&longest[..], b"\n"].concat();
+        assert_eq!(cut(&more, Framing::Whole), [Err(LineError::TooLong)]);
+    }
+
+    fn all(input: &[u8]) -> Vec<LineResult> {
+        cut(input, Framing::Text)
+    }
+
+    fn cut(mut input: &[u8], framing: Framing) -> Vec<LineResult> {
+        std::iter::from_fn(|| next(&mut input, framing)).collect()
     }
 }

@@ -2,8 +2,9 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
+use std::sync::LazyLock;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Command, Error};
 use groupkey::catalogue::{Class, Profile, Scheme};
@@ -17,9 +18,13 @@ use groupkey_lab::bench::trace::ArrivalPattern;
 use groupkey_lab::bench::{Activity, Phase, Role, Workload};
 use groupkey_lab::conditions::LossDirection;
 use groupkey_lab::device::{Board, DeviceProfile, Radio, Target};
+use groupkey_lab::part::WorkPart;
 use groupkey_lab::registry;
 use groupkey_mqtt::Version;
 use groupkey_sim::{HandOver, SessionState};
+
+use crate::commands::campaign::Shard;
+use crate::commands::choose::EvidenceKind;
 
 /// Parses a scheme by its id.
 pub(crate) fn scheme() -> impl TypedValueParser<Value = &'static Scheme> {
@@ -154,6 +159,7 @@ pub(crate) fn suite() -> impl TypedValueParser<Value = Suite> {
             Suite::Ffdhe3072 => "as published, with ffdhe3072 (RFC 7919), 128 bits",
             Suite::Modp2048 => "as published, with MODP 2048 (RFC 3526), 112 bits",
             Suite::Modp3072 => "as published, with MODP 3072 (RFC 3526), 128 bits",
+            Suite::Pq => "as standard, with ML-DSA-65 and Ed25519, and no Diffie-Hellman group",
             Suite::Published => "AES-CBC and MODP 1024, 80 bits: to reproduce papers only",
             Suite::Published2048 => "as published, with MODP 2048/256 (RFC 5114), 112 bits",
             Suite::Standard => "AES key wrap, SHA-256 and ristretto255, 128 bits",
@@ -167,6 +173,7 @@ pub(crate) fn protection() -> impl TypedValueParser<Value = Guard> {
     named(Guard::ALL.map(|guard| {
         let meaning = match guard {
             Guard::Mac => "a MAC under one key of all parties, as in the papers",
+            Guard::Merkle => "one signature for all messages of a step (Ed25519, a Merkle tree)",
             Guard::None => "none, to measure a scheme alone",
             Guard::Signature => "a signature (Ed25519)",
         };
@@ -231,38 +238,48 @@ pub(crate) fn target() -> impl TypedValueParser<Value = Target> {
 
 /// Parses a device: a built-in profile or board, or a file of either kind.
 pub(crate) fn device() -> impl TypedValueParser<Value = DeviceProfile> {
-    let named = named(devices().map(|(name, device)| {
-        let meaning = device.description.clone();
-        (name, device, meaning)
-    }));
-    NamedOrFile { named, load: DeviceProfile::load, page: "docs/devices.md" }
+    let named = || {
+        named(devices().map(|(name, device)| {
+            let meaning = device.description.clone();
+            (name, device, meaning)
+        }))
+    };
+    NamedOrFile { named: OnDemand(named), load: DeviceProfile::load, page: "docs/devices.md" }
 }
 
 /// Parses a radio: a built-in one, or a file.
 pub(crate) fn radio() -> impl TypedValueParser<Value = Radio> {
-    let named = named(radios().map(|(name, radio)| (name, radio.clone(), radio.link)));
-    NamedOrFile { named, load: Radio::load, page: "docs/energy.md" }
+    let named = || named(radios().map(|(name, radio)| (name, radio.clone(), radio.link)));
+    NamedOrFile { named: OnDemand(named), load: Radio::load, page: "docs/energy.md" }
 }
 
 /// Parses a device or a radio into the text of its file: that of a built-in board or radio has its own
 /// comments.
 pub(crate) fn device_text() -> impl TypedValueParser<Value = String> {
-    let devices = devices().map(|(name, device)| {
-        let text = Board::text(name).map_or_else(|| device.to_toml(), str::to_owned);
-        (name, text, device.description)
-    });
-    let radios = radios()
-        .map(|(name, radio)| (name, Radio::text(name).unwrap_or_default().to_owned(), radio.link));
+    let named = || {
+        let devices = devices().map(|(name, device)| {
+            let text = Board::text(name).map_or_else(|| device.to_toml(), str::to_owned);
+            (name, text, device.description)
+        });
+        let text = |name| Radio::text(name).unwrap_or_default().to_owned();
+        named(devices.chain(radios().map(move |(name, radio)| (name, text(name), radio.link))))
+    };
     let load = |path: &Path| {
         let text = InputError::read(path)?;
         let device = DeviceProfile::of_file(&text, path)?;
         Ok(if device.board.is_some() { text } else { device.to_toml() })
     };
-    NamedOrFile { named: named(devices.chain(radios)), load, page: "docs/devices.md" }
+    NamedOrFile { named: OnDemand(named), load, page: "docs/devices.md" }
 }
 
+/// Returns the built-in devices. Their files are read once, also by a campaign of many command lines.
 fn devices() -> impl Iterator<Item = (&'static str, DeviceProfile)> {
-    DeviceProfile::names().filter_map(|name| Some((name, DeviceProfile::named(name)?)))
+    static DEVICES: LazyLock<Vec<(&'static str, DeviceProfile)>> = LazyLock::new(|| {
+        DeviceProfile::names()
+            .filter_map(|name| Some((name, DeviceProfile::named(name)?)))
+            .collect()
+    });
+    DEVICES.iter().cloned()
 }
 
 fn radios() -> impl Iterator<Item = (&'static str, Radio)> {
@@ -288,6 +305,32 @@ pub(crate) fn trace_kind() -> impl TypedValueParser<Value = ArrivalPattern> {
         };
         (kind.name(), kind, meaning)
     }))
+}
+
+/// Parses a part of a campaign: `3/8`.
+pub(crate) fn shard() -> impl TypedValueParser<Value = Shard> {
+    StringValueParser::new().try_map(|text| {
+        let numbers = text.split_once('/').and_then(|(part, parts)| {
+            Some(Shard { part: part.parse().ok()?, parts: parts.parse().ok()? })
+        });
+        numbers
+            .filter(|shard| (1..=shard.parts).contains(&shard.part))
+            .ok_or("I/N with I from 1 to N, such as 3/8")
+    })
+}
+
+/// Parses a part of the work of a command, such as `3/8`.
+pub(crate) fn part() -> impl TypedValueParser<Value = WorkPart> {
+    let checked = "the parser of shards lets no other through";
+    shard().map(move |Shard { part, parts }| WorkPart::new(part, parts).expect(checked))
+}
+
+/// Parses what a part of the evidence is of.
+pub(crate) fn evidence_kind() -> impl TypedValueParser<Value = EvidenceKind> {
+    named([
+        ("counts", EvidenceKind::Counts, "what each scheme computes, keeps and sends"),
+        ("times", EvidenceKind::Times, "simulated groups, to which the model is fitted"),
+    ])
 }
 
 /// Returns the schemes in the given order, each once: naming one twice does no harm.
@@ -335,6 +378,29 @@ where
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         self.named.possible_values()
+    }
+}
+
+/// A parser that is made when there is something to parse or to list. Every built-in device is a file:
+/// to read them all takes longer than many a command.
+#[derive(Clone)]
+struct OnDemand<P>(fn() -> P);
+
+impl<P: TypedValueParser> TypedValueParser for OnDemand<P> {
+    type Value = P::Value;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        text: &OsStr,
+    ) -> Result<P::Value, Error> {
+        (self.0)().parse_ref(command, argument, text)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let values: Vec<_> = (self.0)().possible_values()?.collect();
+        Some(Box::new(values.into_iter()))
     }
 }
 

@@ -15,6 +15,7 @@ mod file;
 mod function;
 mod group;
 pub mod growth;
+mod library;
 mod measurement;
 mod parties;
 mod plan;
@@ -26,6 +27,7 @@ mod role_party;
 pub mod rounds;
 mod row;
 mod samples;
+mod script;
 mod state;
 mod static_variables;
 pub mod trace;
@@ -45,9 +47,9 @@ pub use self::prices::HostPrices;
 pub use self::reach::Reach;
 pub use self::row::{BenchRow, CountedPrimitive, MessageTraffic};
 pub use self::static_variables::StaticVariables;
-pub use self::warning::{ProcessorWatch, Warning};
+pub use self::warning::Warning;
 pub use self::workload::Workload;
-pub use crate::device::measure::MeasuredPrice;
+pub use crate::device::measure::{MeasuredPrice, PriceSource};
 pub use crate::results::{read_jsonl, write_csv, write_jsonl, write_line, write_parquet};
 pub use crate::statistics::Deviation;
 pub use groupkey::catalogue::growth::Role;
@@ -78,6 +80,7 @@ mod example {
             subgroups: 0,
             repetitions: 50,
             seed: 7,
+            clock: "processor".to_owned(),
             mean_ns: 1_000.0,
             ci95_ns: Some(2.842),
             sd_ns: Some(10.0),

@@ -13,7 +13,7 @@ use groupkey_sim::group::{
 
 use self::energy::MemberPrices;
 use crate::interruptible_carrier::InterruptibleCarrier;
-use crate::plan::{BATCH, Plan, PlanAction, PlanError};
+use crate::plan::{Plan, PlanAction, PlanError, turn_over};
 use crate::results::{NetworkRow, RowSetting, RunSample};
 
 /// How a campaign is run.
@@ -351,6 +351,7 @@ fn run_group<C: Carrier>(plan: &Plan, run: u32, mut group: SimulatedGroup<C>) ->
     let prices = MemberPrices::of(plan);
     for step in &plan.steps {
         let action = step.action;
+        group.skip_network(!step.reported && plan.links_stay());
         let result = perform(plan, action, &mut group);
         let result = result.map_err(|error| CampaignError::Run {
             plan: plan.description(),
@@ -373,14 +374,15 @@ pub(crate) fn perform<C: Carrier>(
 ) -> Result<OperationResult, GroupError> {
     match action {
         PlanAction::Add => group.add(),
-        PlanAction::Batch => {
-            let leaving = group.members_in_the_middle(BATCH as usize);
-            group.batch(BATCH, &leaving)
+        PlanAction::Batch { joining, leaving } => {
+            let leaving = group.members_in_the_middle(leaving as usize);
+            group.batch(joining, &leaving)
         }
         PlanAction::Create => group.create(plan.members),
         PlanAction::Rekey => group.rekey(),
         PlanAction::Remove(member) => group.remove(member),
         PlanAction::Send => group.send_message(),
+        PlanAction::Turnover(departures) => turn_over(plan.scheme, departures, group),
     }
 }
 

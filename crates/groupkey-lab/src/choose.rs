@@ -5,7 +5,7 @@ mod counting;
 mod devices;
 mod evidence;
 mod fit;
-mod in_parallel;
+pub(crate) mod in_parallel;
 mod late_receivers;
 mod latency;
 mod measure;
@@ -22,8 +22,14 @@ mod wave_carrier;
 pub mod winner_maps;
 
 pub use self::devices::{make_devices, make_radios, prices};
-pub use self::evidence::{EvidenceOptions, EvidenceRunError, make_evidence, make_own_evidence};
-pub use self::fit::{FitObservation, FitOptions, fit, fit_completion, latencies, observe};
+pub use self::evidence::{
+    EvidenceOptions, EvidenceRunError, counted_schemes, make_evidence, make_evidence_of,
+    make_evidence_part, make_own_evidence,
+};
+pub use self::fit::{
+    FitObservation, FitOptions, GroupTimes, OperationTimes, fit, fit_completion, fit_simulated,
+    fitted_groups, latencies, simulate_groups,
+};
 pub use self::measure::{MeasureError, MeasureOptions, SimulatedCandidate, measure};
 pub use self::memory::make_memories;
 pub use self::named_files::LaboratoryFiles;
@@ -33,7 +39,11 @@ pub use self::race::{
     CONFIDENCE, DEARER_FROM, EQUAL_WITHIN, PROCEDURE, RaceOptions, RacedDecision, race,
 };
 pub use self::rows::{CandidateFigure, ChoiceRow, PolicyRow, column_of};
-pub use self::validate::{Regret, RequirementsSource, Trial, ValidateOptions, regret, validate};
+pub use self::validate::{
+    Regret, RequirementsSource, Trial, ValidateOptions, regret, trials_in_all, validate,
+};
 
+#[cfg(test)]
+mod departures;
 #[cfg(test)]
 mod tests;

@@ -69,6 +69,10 @@ impl<C: Carrier> Carrier for InterruptibleCarrier<'_, C> {
         self.carrier.settle(done, seed)
     }
 
+    fn carry_directly(&mut self, directly: bool) {
+        self.carrier.carry_directly(directly);
+    }
+
     fn note(&mut self, client: ClientId, meter: &Meter, has_key: bool) {
         self.carrier.note(client, meter, has_key);
     }

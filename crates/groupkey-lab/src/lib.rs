@@ -4,17 +4,20 @@
 //! on the simulated network with the times of a [`device`]. [`results`] keeps the rows and
 //! [`statistics`] compares them. [`report`] shows everything, and [`verdict`] is how far a published
 //! finding holds. [`mod@bench`] measures what each role of a scheme computes, keeps
-//! and sends. [`audit`] attacks the claims of a scheme.
+//! and sends. [`audit`] attacks the claims of a scheme. [`peers`] sets schemes side by side.
 //!
-//! [`conditions`] describes links, and [`registry`] adds schemes to the catalogue's.
+//! [`mod@clock`] measures, [`conditions`] describes links, and [`registry`] adds schemes to the catalogue's.
 
 pub mod audit;
 pub mod bench;
 pub mod campaign;
 pub mod choose;
+pub mod clock;
 pub mod conditions;
 pub mod device;
 mod interruptible_carrier;
+pub mod part;
+pub mod peers;
 pub mod plan;
 pub mod report;
 pub mod results;

@@ -3,6 +3,7 @@
 mod error;
 mod setting;
 mod step;
+mod turnover;
 mod validation;
 
 use std::fmt::Write as _;
@@ -19,7 +20,8 @@ use crate::conditions::{Conditions, OutageRate, Timeline};
 use crate::device::DeviceProfile;
 
 pub use self::error::PlanError;
-pub use self::step::{BATCH, PlanAction, PlanStep};
+pub use self::step::{BATCH, MOST_DEPARTURES, PlanAction, PlanStep};
+pub(crate) use self::turnover::turn_over;
 
 /// One group in one network, to be run a number of times. [`Plan::new`] gives a plan to change.
 #[derive(Clone, Debug)]
@@ -134,10 +136,32 @@ impl Plan {
         self.link = Timeline::constant(conditions);
     }
 
+    /// Lets this many members leave between the creation and the next step, each of them replaced by
+    /// another one. What follows is then measured in a group with a past.
+    pub fn set_departed(&mut self, departures: u32) {
+        let turnover = PlanStep { action: PlanAction::Turnover(departures), reported: false };
+        let created = self.steps.iter().position(|step| step.action == PlanAction::Create);
+        if let (1.., Some(created)) = (departures, created) {
+            self.steps.insert(created + 1, turnover);
+        }
+    }
+
     /// Returns the steps that become rows, each with its place among all steps.
     pub fn reported(&self) -> impl Iterator<Item = (usize, PlanAction)> {
         let steps = self.steps.iter().enumerate();
         steps.filter(|(_, step)| step.reported).map(|(place, step)| (place, step.action))
+    }
+
+    /// Returns how many changes of the group precede a step: one for each step, and those of a
+    /// [turnover](PlanAction::Turnover).
+    pub(crate) fn changes_before(&self, step: usize) -> u64 {
+        let changes = self.steps[..step].iter().map(|step| match step.action {
+            PlanAction::Turnover(departures) => {
+                turnover::changes(self.scheme, self.members, departures)
+            }
+            _ => 1,
+        });
+        changes.sum()
     }
 
     /// Returns how long the network is idle between two operations (ms). `None` if it settles.
@@ -153,6 +177,13 @@ impl Plan {
         let exceptions = self.exceptions.iter().chain(&self.subgroup_exceptions);
         let mut links = exceptions.map(|exception| &exception.link).chain([&self.link]);
         self.restarts.is_some() || links.any(|link| link.initial.outages.is_some())
+    }
+
+    /// Returns whether no link changes with time.
+    pub(crate) fn links_stay(&self) -> bool {
+        let exceptions = self.exceptions.iter().chain(&self.subgroup_exceptions);
+        let mut links = exceptions.map(|exception| &exception.link).chain([&self.link]);
+        links.all(|link| link.changes.is_empty())
     }
 
     /// Returns whether any member sends [requests](Self::request_bytes): the scheme has a

@@ -11,8 +11,8 @@ mod schema;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::columns::ResultColumn;
 pub(crate) use self::columns::fields;
+pub use self::columns::{ColumnValues, ResultColumn};
 pub use self::file::{
     FileHeader, FileRow, Origin, ResultsError, read_jsonl, write_csv, write_jsonl, write_line,
 };
@@ -87,9 +87,9 @@ pub struct RowSetting {
     pub parameters: String,
     /// Suite of algorithms.
     pub suite: String,
-    /// Protection of messages: `none`, `mac` or `signature`.
+    /// Protection of messages: `none`, `mac`, `signature` or `merkle`.
     pub protection: String,
-    /// `specified`, `reconstructed` or `stand-in`.
+    /// `specified`, `reconstructed`, `stand-in` or `foreign`.
     pub provenance: String,
     /// `create`, `add`, `remove`, `rekey` or `send`.
     pub operation: String,

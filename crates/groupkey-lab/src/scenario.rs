@@ -5,8 +5,10 @@
 mod adaptive;
 mod file;
 pub(crate) mod name;
+mod waiting;
 
 pub use self::adaptive::AdaptiveScenario;
+pub use self::waiting::Waits;
 use groupkey_choose::input::InputError;
 
 use crate::campaign::{self, CampaignError, CampaignOptions};
@@ -20,6 +22,8 @@ pub struct Scenario {
     pub description: String,
     /// The plan that is run.
     pub plan: Plan,
+    /// How joins and leaves wait, if they do.
+    pub waits: Option<Waits>,
 }
 
 /// A scenario file that cannot be used. Displays as `file:line:column: problem`.

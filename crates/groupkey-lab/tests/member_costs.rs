@@ -39,22 +39,8 @@ fn costs_what_was_recorded(target: Target) {
     let recorded = MemberCost::recorded(target);
     let mut differences = Vec::new();
     for (id, members) in AGAIN {
-        let plan = MemberCostPlan {
-            target,
-            schemes: vec![scheme(id).expect("in the catalogue")],
-            members: vec![members],
-            settings: [Suite::Standard, Suite::Constrained].map(|suite| (suite, Guard::Mac)).into(),
-            seed: 1,
-        };
-        let mut now = Vec::new();
-        let firmware = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../firmware");
-        let measured = measure(&plan, &firmware, &mut |rows| {
-            now.extend(rows);
-            true
-        });
-        if !installed(measured) {
-            return;
-        }
+        let settings = [Suite::Standard, Suite::Constrained].map(|suite| (suite, Guard::Mac));
+        let Some(now) = count(target, id, members, &settings) else { return };
         let then = recorded.iter().filter(|row| row.scheme == id && row.members == members);
         let then: Vec<&MemberCost> = then.filter(|row| row.protection == "mac").collect();
         assert_eq!(now.len(), then.len(), "{id}: {}", again(target));
@@ -65,6 +51,58 @@ fn costs_what_was_recorded(target: Target) {
         }
     }
     assert!(differences.is_empty(), "{differences:#?}\n{}", again(target));
+}
+
+/// The image that runs there is the one of the tests above.
+#[test]
+fn a_member_in_suite_pq_checks_a_signature_on_both_processors() {
+    for target in Target::ALL {
+        // It fails if the member does not get the key that the member here gets.
+        let Some(now) = count(target, "lkh-group", 10, &[(Suite::Pq, Guard::Signature)]) else {
+            return;
+        };
+        let of = |operation: &str, role: &str| {
+            let is_it = |row: &&MemberCost| (&*row.operation, &*row.role) == (operation, role);
+            now.iter().find(is_it).unwrap_or_else(|| panic!("no {operation} of a {role}: {now:?}"))
+        };
+        let (checked, signed) = (of("remove", "member"), of("catch-up", "member"));
+        assert_eq!((checked.received_messages, checked.sent_messages), (Some(1), Some(0)));
+        assert!(checked.received_bytes > Some(3_309), "it is signed: {checked:?}");
+        assert!(checked.ram_bytes() < Some(160 * 1024), "an nRF52840 holds it: {checked:?}");
+        assert_eq!((signed.sent_messages, signed.fits), (Some(1), Some(false)), "{signed:?}");
+        let recorded = MemberCost::recorded(target);
+        let then = recorded
+            .iter()
+            .filter(|row| (&*row.scheme, &*row.suite, row.members) == ("lkh-group", "pq", 10));
+        let then: Vec<&MemberCost> = then.collect();
+        assert_eq!(now.len(), then.len(), "{}", again(target));
+        for (now, then) in now.iter().zip(then) {
+            assert!(is_alike(now, then), "{now:?}\nrecorded: {then:?}");
+        }
+    }
+}
+
+/// Counts a scheme's members anew, in the order of the records. `None` where the emulator is missing.
+fn count(
+    target: Target,
+    id: &str,
+    members: u32,
+    settings: &[(Suite, Guard)],
+) -> Option<Vec<MemberCost>> {
+    let plan = MemberCostPlan {
+        target,
+        schemes: vec![scheme(id).expect("in the catalogue")],
+        members: vec![members],
+        settings: settings.to_vec(),
+        seed: 1,
+    };
+    let mut counted = Vec::new();
+    let firmware = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../firmware");
+    let measured = measure(&plan, &firmware, &mut |rows| {
+        counted.extend(rows);
+        true
+    });
+    installed(measured).then_some(counted)
 }
 
 /// Whether two rows differ in nothing but what a compiler decides, and in that little.
@@ -183,7 +221,18 @@ fn both_processors_send_the_same_bytes() {
 }
 
 /// What is more than [`MODEL_ERROR`] off, and why: docs/device-costs.md.
-const OFF: [(&str, &str); 19] = [
+const OFF: &[(&str, &str)] = &[
+    ("art", "add"),
+    ("art", "partition"),
+    ("berkovits", "add"),
+    ("berkovits", "create"),
+    ("berkovits", "rekey"),
+    ("berkovits", "remove"),
+    ("crt", "add"),
+    ("crt", "catch-up"),
+    ("crt", "create"),
+    ("crt", "rekey"),
+    ("crt", "remove"),
     ("d-lkh", "add"),
     ("d-lkh", "merge"),
     ("d-lkh", "partition"),
@@ -192,6 +241,9 @@ const OFF: [(&str, &str); 19] = [
     ("d-oft", "rekey"),
     ("dh-lkh", "add"),
     ("dh-lkh", "merge"),
+    ("elk", "add"),
+    ("elk", "rekey"),
+    ("elk", "remove"),
     ("iolus", "send"),
     ("marks", "rekey"),
     ("sbsa-r", "add"),
@@ -202,15 +254,23 @@ const OFF: [(&str, &str); 19] = [
     ("str", "add"),
     ("tgdh", "add"),
     ("tgdh", "merge"),
+    ("treekem", "add"),
+    ("treekem", "batch"),
+    ("treekem", "create"),
+    ("treekem", "merge"),
     ("xfks-r", "catch-up"),
 ];
 
 /// How far the model may be off.
 const MODEL_ERROR: f64 = 0.15;
 
+/// How far it may be off where a message to the group is opened. AES works on whole blocks, and its
+/// price is by the byte: for a short message it is too high.
+const OPENING_ERROR: f64 = 0.18;
+
 #[test]
 fn counted_primitives_and_messages_make_up_what_a_member_executes() {
-    let listed: BTreeSet<_> = OFF.into_iter().collect();
+    let listed: BTreeSet<_> = OFF.iter().copied().collect();
     let (mut off, mut unlisted) = (BTreeSet::new(), Vec::new());
     for row in Target::ALL.into_iter().flat_map(MemberCost::recorded) {
         let Some((counted, modelled)) = row.instructions.zip(row.modelled_instructions) else {
@@ -218,8 +278,13 @@ fn counted_primitives_and_messages_make_up_what_a_member_executes() {
             assert!(is_without, "a count without a model: {row:?}");
             continue;
         };
+        // A signature of suite `pq` takes several trials, and its price is an average.
+        if row.suite == Suite::Pq.name() && row.sent_messages != Some(0) {
+            continue;
+        }
         let error = modelled as f64 / counted as f64 - 1.0;
-        if error.abs() > MODEL_ERROR {
+        let bound = if row.operation == "decrypt" { OPENING_ERROR } else { MODEL_ERROR };
+        if error.abs() > bound {
             let MemberCost { target, scheme, suite, members, operation, role, .. } = &row;
             let place = listed.iter().find(|(id, of)| id == scheme && of == operation);
             match place {
@@ -312,7 +377,7 @@ fn thousands(row: &MemberCost) -> u64 {
 
 fn again(target: Target) -> String {
     let name = target.name();
-    let file = format!("data/{name}.jsonl");
+    let file = format!("crates/groupkey-lab/data/{name}.jsonl");
     format!(
         "If the compiler or the library changed, count again: rm {file}; \
          groupkey device measure-schemes --target {name} --out {file}"

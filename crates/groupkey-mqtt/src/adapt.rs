@@ -28,6 +28,7 @@ use crate::Service;
 use crate::driver::{Handle, Quality};
 use crate::group_form::{Allowed, FormRequest, GroupForm};
 use crate::service::history::{OperationKind, Recent};
+use crate::service::trail::Actor;
 use crate::service::{ChangeError, OperationError, ServiceEvent};
 
 /// How a group adapts its scheme.
@@ -174,7 +175,8 @@ impl Adapter {
         let wish = wish(&proposal.to.variant);
         let begun = service.call(move |service, now, rng| {
             let form = service.policy().form.with(&wish).map_err(ChangeError::Form)?;
-            service.change_scheme(form, now, rng)
+            let rule = Actor::Policy("adapt".to_owned());
+            service.acting_for(rule).change_scheme(form, now, rng)
         });
         match begun.await? {
             Ok(()) => {
@@ -387,6 +389,7 @@ fn wish(variant: &Variant) -> FormRequest {
         parameters: variant.parameters.clone(),
         suite: Some(variant.suite.clone()),
         protection: Some(variant.guard.clone()),
+        senders: None,
     }
 }
 
@@ -444,6 +447,6 @@ mod tests {
         assert!(few.known().len() > 10 && few.known().len() < all.len());
         let has = |scheme: &str| few.known().iter().any(|known| known.variant.scheme == scheme);
         assert!(has("lkh-group") && has("skdc") && !has("tgdh") && !has("iolus"));
-        assert!(few.known().iter().all(|known| known.variant.guard == "signature"));
+        assert!(few.known().iter().all(|known| known.variant.guard != "mac"));
     }
 }

@@ -3,6 +3,8 @@
 use groupkey::Error;
 use groupkey::error::{Misbehaviour, Unsupported};
 
+use crate::diagnostics;
+
 /// Messages by outcome. Counters only grow, and start at zero with the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -61,7 +63,8 @@ impl Counters {
     }
 
     /// Counts a party's refusal.
-    pub(crate) const fn count(&mut self, error: &Error) {
+    pub(crate) fn count(&mut self, error: &Error) {
+        diagnostics::refused(error);
         let counter = match error {
             Error::Misbehaved(what) => match what {
                 Misbehaviour::Malformed

@@ -9,6 +9,7 @@
 //! remains of earlier entries. The file system may keep the old file's blocks until it needs them.
 
 mod guarded_database;
+mod membership_database;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroize;
 
 use self::guarded_database::Guarded;
+pub use self::membership_database::{MembershipDatabase, StoredMembership};
 use crate::keyring::Secret;
 use crate::store::Publish;
 use crate::store::{Store, StoreError, StoredLog, Transaction};
@@ -30,13 +32,18 @@ pub struct DiskStore {
     path: PathBuf,
     database: Guarded,
     key: Option<XChaCha20Poly1305>,
+    cache_bytes: usize,
 }
+
+/// How much of a file is kept in memory by default: far more than a group's log has between two
+/// checkpoints. Without a limit, redb keeps a gigabyte.
+pub const CACHE_BYTES: usize = 16 << 20;
 
 impl DiskStore {
     /// Opens the file, or creates it with mode 0600. Only one process can have it open. Its content
     /// is not encrypted.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Self::open_with(path, None)
+        Self::open_with(path, None, CACHE_BYTES)
     }
 
     /// Opens or creates a file whose content is encrypted under this key.
@@ -45,14 +52,35 @@ impl DiskStore {
     ///
     /// [`StoreError::Failed`] if the file was written with another key, or without one.
     pub fn open_sealed(path: &Path, key: &Secret) -> Result<Self, StoreError> {
-        Self::open_with(path, Some(XChaCha20Poly1305::new(&Key::from(*key.as_bytes()))))
+        Self::open_with(path, Some(key), CACHE_BYTES)
     }
 
-    fn open_with(path: &Path, key: Option<XChaCha20Poly1305>) -> Result<Self, StoreError> {
-        let store = Self { path: path.to_owned(), database: Guarded::open(path, digest)?, key };
+    /// Looks at a file, and changes nothing: it is read into memory, and checked there.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`] and [`Self::open_sealed`].
+    pub fn look(path: &Path, key: Option<&Secret>) -> Result<(), StoreError> {
+        let key = key.map(cipher);
+        guarded_database::look(path, digest, |database| check_key(path, key.as_ref(), database))
+    }
+
+    /// Does the same, and keeps at most `cache_bytes` of the file in memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`] and [`Self::open_sealed`].
+    pub fn open_with(
+        path: &Path,
+        key: Option<&Secret>,
+        cache_bytes: usize,
+    ) -> Result<Self, StoreError> {
+        let key = key.map(cipher);
+        let database = Guarded::open(path, digest, cache_bytes)?;
+        let store = Self { path: path.to_owned(), database, key, cache_bytes };
         store.database.call(|database| {
             store.prepare(database)?;
-            store.check_key(database)
+            check_key(path, store.key.as_ref(), database)
         })?;
         Ok(store)
     }
@@ -73,25 +101,6 @@ impl DiskStore {
         transaction.commit().map_err(failed)
     }
 
-    fn check_key(&self, database: &Database) -> Result<(), StoreError> {
-        let transaction = database.begin_read().map_err(failed)?;
-        let seal = transaction.open_table(SEAL).map_err(failed)?;
-        let sample = seal.get(()).map_err(failed)?;
-        let path = self.path.display();
-        let refuse = |what: &str| Err(StoreError::Failed(format!("{path} {what}")));
-        match (sample, &self.key) {
-            (None, None) => Ok(()),
-            (None, Some(_)) => {
-                refuse("is not encrypted: open it without a key, or begin a new store")
-            }
-            (Some(_), None) => refuse("is encrypted: give its key_file"),
-            (Some(sample), Some(_)) => match self.opened(SEAL_NAME, 0, sample.value()) {
-                Ok(_) => Ok(()),
-                Err(_) => refuse("is encrypted under another key: give its own key_file"),
-            },
-        }
-    }
-
     /// Encrypts a value, if the store has a key. Returns `None` if it has none.
     fn sealed(
         &self,
@@ -110,11 +119,10 @@ impl DiskStore {
     }
 
     fn opened(&self, table: &str, number: u64, value: &[u8]) -> Result<Vec<u8>, StoreError> {
-        let Some(key) = &self.key else { return Ok(value.to_vec()) };
-        let (nonce, sealed) = value.split_first_chunk::<NONCE>().ok_or(StoreError::Unreadable)?;
-        let aad = bound_to(table, number);
-        let payload = Payload { msg: sealed, aad: &aad };
-        key.decrypt(&XNonce::from(*nonce), payload).map_err(|_| StoreError::Unreadable)
+        match &self.key {
+            Some(key) => opened(key, table, number, value),
+            None => Ok(value.to_vec()),
+        }
     }
 
     /// Reads everything in one transaction.
@@ -194,7 +202,7 @@ impl DiskStore {
             }
             _ => {}
         }
-        let database = Guarded::open(&path, digest)?;
+        let database = Guarded::open(&path, digest, self.cache_bytes)?;
         let whole = Transaction {
             first: change.first,
             entries: change.entries.clone(),
@@ -247,6 +255,45 @@ impl std::fmt::Debug for DiskStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DiskStore").field("path", &self.path).finish_non_exhaustive()
     }
+}
+
+fn cipher(key: &Secret) -> XChaCha20Poly1305 {
+    XChaCha20Poly1305::new(&Key::from(*key.as_bytes()))
+}
+
+/// Refuses a database with another key, or whose content is encrypted or not against expectation.
+fn check_key(
+    path: &Path,
+    key: Option<&XChaCha20Poly1305>,
+    database: &Database,
+) -> Result<(), StoreError> {
+    let transaction = database.begin_read().map_err(failed)?;
+    // A new file has no tables yet.
+    let Some(seal) = existing(transaction.open_table(SEAL))? else { return Ok(()) };
+    let sample = seal.get(()).map_err(failed)?;
+    let path = path.display();
+    let refuse = |what: &str| Err(StoreError::Failed(format!("{path} {what}")));
+    match (sample, key) {
+        (None, None) => Ok(()),
+        (None, Some(_)) => refuse("is not encrypted: open it without a key, or begin a new store"),
+        (Some(_), None) => refuse("is encrypted: give its key_file"),
+        (Some(sample), Some(key)) => match opened(key, SEAL_NAME, 0, sample.value()) {
+            Ok(_) => Ok(()),
+            Err(_) => refuse("is encrypted under another key: give its own key_file"),
+        },
+    }
+}
+
+fn opened(
+    key: &XChaCha20Poly1305,
+    table: &str,
+    number: u64,
+    value: &[u8],
+) -> Result<Vec<u8>, StoreError> {
+    let (nonce, sealed) = value.split_first_chunk::<NONCE>().ok_or(StoreError::Unreadable)?;
+    let aad = bound_to(table, number);
+    let payload = Payload { msg: sealed, aad: &aad };
+    key.decrypt(&XNonce::from(*nonce), payload).map_err(|_| StoreError::Unreadable)
 }
 
 /// Returns a digest of everything in the tables. A table that does not exist yet is empty.

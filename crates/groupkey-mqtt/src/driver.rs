@@ -14,8 +14,9 @@
 mod clock;
 mod connection;
 mod handle;
-mod link;
-mod pause;
+pub(crate) mod link;
+pub(crate) mod pause;
+mod properties;
 mod queue;
 mod status;
 
@@ -33,8 +34,10 @@ pub use self::handle::{Handle, Running};
 use self::link::BrokerLink;
 use self::link::client::{LinkEvent, PublishRefusal};
 use self::pause::pause;
+pub use self::properties::BrokerProperties;
 use self::queue::{BrokerRequest, FlightWindow, Queue};
 pub use self::status::Status;
+use crate::diagnostics;
 use crate::generator::Generator;
 use crate::runtime::{Fatal, Input, Output, Runtime};
 
@@ -64,7 +67,8 @@ where
         failures: 0,
         brief: 0,
     };
-    let end = tokio::spawn(driver.run(incoming_calls));
+    let client = driver.connection.client.clone();
+    let end = tokio::spawn(diagnostics::in_span(&client, driver.run(incoming_calls)));
     Running { handle: Handle { calls, status }, events, end }
 }
 
@@ -107,8 +111,13 @@ impl<R: Runtime> Driver<R> {
                 event = BrokerLink::next(&mut self.link) => self.link_event(event)?,
                 call = calls.recv() => match call {
                     Some(call) => {
-                        call(&mut self.runtime, now(), &mut *fresh_rng()?);
-                        self.runtime.finished(now());
+                        self.answer(call)?;
+                        // What waits together may become one change with the next tick.
+                        for _ in 0..calls.len() {
+                            self.collect()?;
+                            let Ok(call) = calls.try_recv() else { break };
+                            self.answer(call)?;
+                        }
                     }
                     None => return Ok(()),
                 },
@@ -162,6 +171,12 @@ impl<R: Runtime> Driver<R> {
     fn stalled(&mut self) -> Result<(), Fatal> {
         self.window.stalled(self.queue.in_flight());
         self.lost("the broker acknowledges nothing".to_owned())
+    }
+
+    fn answer(&mut self, call: Call<R>) -> Result<(), Fatal> {
+        call(&mut self.runtime, now(), &mut *fresh_rng()?);
+        self.runtime.finished(now());
+        Ok(())
     }
 
     fn handle(&mut self, input: Input<'_>) -> Result<(), Fatal> {
@@ -229,7 +244,8 @@ impl<R: Runtime> Driver<R> {
     fn link_event(&mut self, event: Result<LinkEvent, String>) -> Result<(), Fatal> {
         match event {
             Err(problem) => self.broken(problem)?,
-            Ok(LinkEvent::Accepted(limits)) => {
+            Ok(LinkEvent::Accepted(limits, properties)) => {
+                self.announced(properties);
                 if !limits.retains {
                     self.nothing_retained()?;
                 }
@@ -276,8 +292,20 @@ impl<R: Runtime> Driver<R> {
         self.status.send_modify(|status| {
             status.connected = true;
             status.connections += 1;
+            diagnostics::connected(&status.address, status.connections);
         });
         self.handle(Input::Connected)
+    }
+
+    /// Takes what the broker has announced. A client identifier that it assigns names the session from
+    /// now on.
+    fn announced(&mut self, properties: Option<Box<BrokerProperties>>) {
+        let assigned =
+            properties.as_ref().and_then(|properties| properties.assigned_client.clone());
+        if let Some(client) = assigned {
+            self.connection.client = client;
+        }
+        self.status.send_modify(|status| status.announced = properties.map(|it| *it));
     }
 
     /// Connects again at once, at the highest QoS that the broker allows. The QoS determines the
@@ -328,6 +356,7 @@ impl<R: Runtime> Driver<R> {
 
     fn refused_for_good(&self, topic: &str, why: &str) {
         let refusal = format!("the broker refused a message to {topic}: {why}");
+        diagnostics::lost(&refusal);
         self.status.send_modify(|status| status.refusal = Some(refusal));
     }
 
@@ -360,10 +389,12 @@ impl<R: Runtime> Driver<R> {
         if self.connected_at.take().is_some_and(|at| at.elapsed() >= LASTING) {
             self.failures = 0;
         }
-        self.reconnect_at = Instant::now() + pause(self.failures, &mut *fresh_rng()?);
+        let pause = pause(self.failures, &mut *fresh_rng()?);
+        self.reconnect_at = Instant::now() + pause;
         self.failures = self.failures.saturating_add(1);
         self.status.send_modify(|status| {
             status.connected = false;
+            diagnostics::disconnected(&status.address, &problem, pause);
             status.problem = Some(problem);
         });
         Ok(())

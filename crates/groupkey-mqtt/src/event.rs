@@ -9,6 +9,9 @@ use crate::store::StoreError;
 /// An event that a member or peer reports to its application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberEvent {
+    /// The device sends under the key of this epoch, which has waited since [`Self::Rekeyed`]: the group
+    /// distributes new keys before members send under them.
+    Activated(Epoch),
     /// The service has announced this epoch, and the device has missed the message with its key. The
     /// device asks for the key, and sends nothing under the old one.
     Behind(Epoch),

@@ -23,6 +23,18 @@ pub struct GroupForm {
     pub suite: Suite,
     /// How parties protect their messages.
     pub guard: Guard,
+    /// What the messages of members to each other rest on.
+    pub senders: Senders,
+}
+
+/// What members' messages to the group rest on, in a group with a service.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Senders {
+    /// Each is signed by its sender, whose key the service has certified.
+    #[default]
+    Signed,
+    /// The group key alone: any member can send in the name of any other.
+    GroupKey,
 }
 
 /// What an operator or a member accepts, although it is weaker than a live group needs. By default a
@@ -47,6 +59,8 @@ pub struct FormRequest {
     pub suite: Option<String>,
     /// The name of the protection.
     pub protection: Option<String>,
+    /// The name of what members' messages rest on.
+    pub senders: Option<String>,
 }
 
 /// The reason why a form must not run live.
@@ -56,6 +70,8 @@ pub enum FormError {
     NoGroupKey(&'static str),
     /// An operator's wish names what there is not: an explanation.
     NotKnown(String),
+    /// No live group has this suite: who joins has an Ed25519 identity.
+    NotLive(&'static str),
     /// It is weaker than what is allowed.
     TooWeak(Weakness),
     /// A received form names a scheme, parameter or algorithm that is unknown here.
@@ -88,6 +104,26 @@ pub(crate) struct EncodedForm {
     suite: String,
     #[n(5)]
     guard: String,
+    #[n(6)]
+    senders: String,
+}
+
+impl Senders {
+    /// Both of them.
+    pub const ALL: [Self; 2] = [Self::Signed, Self::GroupKey];
+
+    /// Returns the name used in files and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Signed => "signed",
+            Self::GroupKey => "group-key",
+        }
+    }
+
+    /// Returns the one with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|senders| senders.name() == name)
+    }
 }
 
 impl GroupForm {
@@ -98,7 +134,14 @@ impl GroupForm {
             configuration: scheme.configuration(Profile::Sound),
             suite: Suite::Standard,
             guard: Guard::Signature,
+            senders: Senders::Signed,
         }
+    }
+
+    /// Returns whether members sign their messages to the group. Without signatures of the parties there
+    /// are none of members either.
+    pub const fn has_signed_senders(&self) -> bool {
+        self.guard.signs() && matches!(self.senders, Senders::Signed)
     }
 
     /// Returns the form that an operator wants instead of this one. The profile stays.
@@ -122,6 +165,11 @@ impl GroupForm {
             form.guard = Guard::named(protection)
                 .ok_or_else(|| unknown(format!("no protection is called {protection}")))?;
         }
+        if let Some(senders) = &wish.senders {
+            form.senders = Senders::named(senders).ok_or_else(|| {
+                unknown(format!("senders are signed or group-key, not {senders}"))
+            })?;
+        }
         Ok(form)
     }
 
@@ -136,6 +184,9 @@ impl GroupForm {
         let scheme = self.configuration.scheme();
         if scheme.law != Law::OneKey {
             return Err(FormError::NoGroupKey(scheme.id));
+        }
+        if self.suite.name() == "pq" {
+            return Err(FormError::NotLive(self.suite.name()));
         }
         if self.guard == Guard::Mac && !allowed.mac {
             return Err(FormError::TooWeak(Weakness::SharedMac));
@@ -175,6 +226,7 @@ impl GroupForm {
                 .collect(),
             suite: self.suite.name().to_owned(),
             guard: self.guard.name().to_owned(),
+            senders: self.senders.name().to_owned(),
         }
     }
 
@@ -195,11 +247,12 @@ impl GroupForm {
         }
         let suite = Suite::named(&written.suite).ok_or(FormError::Unknown)?;
         let guard = Guard::named(&written.guard).ok_or(FormError::Unknown)?;
-        Ok(Self { group: GroupId(written.group), configuration, suite, guard })
+        let senders = Senders::named(&written.senders).ok_or(FormError::Unknown)?;
+        Ok(Self { group: GroupId(written.group), configuration, suite, guard, senders })
     }
 }
 
-/// Scheme and parameters, then profile, algorithms and protection.
+/// Scheme and parameters, then profile, algorithms and protection, and what is weaker than by default.
 impl fmt::Display for GroupForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.configuration.scheme().id)?;
@@ -207,7 +260,11 @@ impl fmt::Display for GroupForm {
             write!(f, " {name}={value}")?;
         }
         let (profile, suite) = (self.configuration.profile().name(), self.suite.name());
-        write!(f, " ({profile}, {suite}, {})", self.guard.name())
+        write!(f, " ({profile}, {suite}, {}", self.guard.name())?;
+        match self.senders {
+            Senders::Signed => write!(f, ")"),
+            Senders::GroupKey => write!(f, ", senders {})", self.senders.name()),
+        }
     }
 }
 
@@ -220,6 +277,11 @@ impl fmt::Display for FormError {
                  group needs"
             ),
             Self::NotKnown(what) => write!(f, "{what}"),
+            Self::NotLive(suite) => write!(
+                f,
+                "suite {suite} is not live yet: devices join with Ed25519 identities and X25519, which a \
+                 quantum computer breaks; docs/post-quantum.md says where it runs"
+            ),
             Self::TooWeak(weakness) => write!(f, "{weakness}"),
             Self::Unknown => write!(f, "the form has an unknown scheme, parameter or algorithm"),
         }
@@ -256,8 +318,9 @@ mod tests {
 
     #[test]
     fn every_form_reads_back_as_it_was_written() {
-        for scheme in catalogue::SCHEMES {
-            let mut form = GroupForm::of(scheme);
+        let turns = Senders::ALL.into_iter().cycle();
+        for (scheme, senders) in catalogue::SCHEMES.iter().zip(turns) {
+            let mut form = GroupForm { senders, ..GroupForm::of(scheme) };
             for parameter in scheme.parameters {
                 form.configuration.set(parameter.name, parameter.range.1).unwrap();
             }
@@ -296,6 +359,7 @@ mod tests {
                 FormRequest { protection: Some("none at all".into()), ..FormRequest::default() },
                 "no protection",
             ),
+            (FormRequest { senders: Some("none".into()), ..FormRequest::default() }, "senders are"),
         ] {
             let error = form.with(&wish).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");
@@ -324,5 +388,7 @@ mod tests {
         assert_eq!(shared.check(Allowed { mac: true, ..nothing }), Ok(()));
         let iolus = GroupForm::of(catalogue::scheme("iolus").unwrap());
         assert_eq!(iolus.check(published_allowed), Err(FormError::NoGroupKey("iolus")));
+        let pq = GroupForm { suite: Suite::Pq, ..GroupForm::of(scheme) };
+        assert_eq!(pq.check(published_allowed), Err(FormError::NotLive("pq")));
     }
 }

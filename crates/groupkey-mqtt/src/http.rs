@@ -1,4 +1,5 @@
-//! The service's HTTP interface: its state, metrics, operations, and a page for the browser.
+//! The service's HTTP interface: its state, metrics, operations, and a page for the browser. A bridge's
+//! has its health and metrics alone.
 //!
 //! A request becomes a call of the [`Service`], which waits in the driver's
 //! queue. The client gets the answer once the effects are durable. The interface
@@ -9,14 +10,19 @@
 //!             for each connection   OpenConnections    host, token
 //! ```
 //!
-//! If an [`Adapter`] changes the group's scheme, the interface tells its state and takes what the operator
-//! decides about it. The bodies of requests and answers are types, for clients to read: `groupkey ctl`
-//! is one.
+//! If an [`Adapter`] changes the group's scheme, the interface tells its state and takes what the
+//! operator decides about it. The bodies of requests and answers are types, for clients to read:
+//! `groupkey ctl` is one.
 //!
 //! `openapi.json` describes the interface, and is served under that name. [`HttpLimits`] are the
 //! limits for clients.
 
 mod answer_bodies;
+mod audit;
+mod bridge;
+mod evictions;
+mod export;
+mod frame;
 mod host;
 mod metrics;
 mod open_connections;
@@ -26,8 +32,12 @@ mod request_bodies;
 mod routes;
 mod token;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -39,20 +49,29 @@ pub use self::answer_bodies::{
     DecisionView, DeviceView, DevicesView, GroupView, GroupsView, HourView, NamedForm,
     ObservationView, OperationResultView, SchemeChangeView, SchemeView,
 };
-use self::open_connections::{HasAsked, OpenConnections};
+pub use self::audit::{AuditRecordView, AuditView};
+pub use self::evictions::{EvictionView, EvictionsRequest, EvictionsView, MOST_EVICTIONS};
+pub use self::export::{ExportRequest, ExportView};
+use self::open_connections::OpenConnections;
 pub use self::request_bodies::SchemeChangeRequest;
 use crate::Service;
 use crate::adapt::Adapter;
+use crate::bridge::StationProbe;
 use crate::driver::Handle;
 use crate::keyring::Secret;
 
 /// Who may ask.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// The token that clients must send.
+    /// The token that clients must send. In the trail, it is the operator's.
     pub token: Secret,
+    /// The file of further tokens ([`NamedToken`](crate::config::NamedToken)). It is read at each
+    /// request; if it cannot be read, none of them counts.
+    pub tokens_file: Option<PathBuf>,
     /// The names under which clients may ask, besides addresses and `localhost`.
     pub hosts: Vec<String>,
+    /// Whether they may ask for keys for other protocols.
+    pub exports: bool,
 }
 
 /// Limits for clients.
@@ -61,7 +80,8 @@ pub struct HttpLimits {
     /// The maximum number of connections at once. A further connection takes the place of the
     /// oldest one that has sent no request. If there is none, it is closed.
     pub connections: usize,
-    /// The maximum number of connections of one peer's address. The same holds for them.
+    /// The maximum number of connections of one peer's address. The same holds for them. Those that
+    /// have shown a token do not count.
     pub connections_of_peer: usize,
     /// How long a client may take to send the head of its request.
     pub head_time: Duration,
@@ -71,8 +91,10 @@ pub struct HttpLimits {
     pub answer_time: Duration,
     /// The maximum number of bytes of a request's body.
     pub body: usize,
-    /// How many wrong tokens are examined at once. One more is each second. Requests with further ones
-    /// are told to wait. The right token is always taken.
+    /// The same for a list of names.
+    pub body_of_list: usize,
+    /// How many wrong tokens are examined at once. One more is each second. Requests with further
+    /// ones are told to wait. The right token is always taken.
     pub wrong_tokens: u32,
 }
 
@@ -85,7 +107,22 @@ pub async fn serve(
     access: Access,
     limits: HttpLimits,
 ) {
-    let router = TowerToHyperService::new(routes::router(service, adapter, access, limits));
+    answer(listener, routes::router(service, adapter, access, limits), limits).await;
+}
+
+/// Answers requests about the health and the metrics of a bridge until the future is dropped. Each
+/// station has the prefix of its group. [`Access::exports`] has no meaning here.
+pub async fn serve_bridge(
+    listener: TcpListener,
+    stations: Vec<(String, StationProbe)>,
+    access: Access,
+    limits: HttpLimits,
+) {
+    answer(listener, bridge::router(stations, access, limits), limits).await;
+}
+
+async fn answer(listener: TcpListener, router: Router, limits: HttpLimits) {
+    let router = TowerToHyperService::new(router);
     let places = OpenConnections::new(limits);
     loop {
         let Ok((stream, peer)) = listener.accept().await else {
@@ -97,10 +134,11 @@ pub async fn serve(
         if !places.make_room(peer).await {
             continue;
         }
-        let (router, asked) = (router.clone(), HasAsked::default());
-        let note = asked.clone();
-        let answer = service_fn(move |request| {
-            note.note();
+        let (router, progress) = (router.clone(), places.progress());
+        let noted = progress.clone();
+        let answer = service_fn(move |mut request: Request<Incoming>| {
+            noted.asked();
+            request.extensions_mut().insert(noted.clone());
             router.call(request)
         });
         let connection = tokio::spawn(async move {
@@ -114,13 +152,14 @@ pub async fn serve(
                 .serve_connection(TokioIo::new(stream), answer);
             let _ = timeout(limits.connection_time, connection).await;
         });
-        places.take(peer, connection.abort_handle(), asked);
+        places.take(peer, connection.abort_handle(), progress);
     }
 }
 
 impl Default for HttpLimits {
-    /// Returns the default limits: 64 connections of at most 15 s, 8 of them for each peer, 3 s for
-    /// a head, 10 s for the service, bodies of 4 KiB, and 20 wrong tokens.
+    /// Returns the default limits: 64 connections of at most 15 s, 8 of them for each peer without a
+    /// token, 3 s for a head, 10 s for the service, bodies of 4 KiB, 80 KiB for a list of names, and
+    /// 20 wrong tokens.
     fn default() -> Self {
         Self {
             connections: 64,
@@ -129,6 +168,7 @@ impl Default for HttpLimits {
             connection_time: Duration::from_secs(15),
             answer_time: Duration::from_secs(10),
             body: 4 << 10,
+            body_of_list: 80 << 10,
             wrong_tokens: 20,
         }
     }

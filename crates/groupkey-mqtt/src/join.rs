@@ -3,10 +3,12 @@
 //!
 //! ```text
 //! request:  [body, proof, signature]
-//! body:     [context, name, identity, ephemeral, stamp, place, attempt, secret, resumes]
+//! body:     [context, name, identity, ephemeral, stamp, place, attempt, secret, resumes, confirms]
 //! place:    [number, founding]
-//! offer:    [place or null, epoch, resumptions, stamp, hash of the request, proof, signature]
-//! welcome:  [ephemeral, sealed, signature]  sealed: member's number, form, keys, enrolment, epoch
+//! confirms: [place, epoch] or null
+//! offer:    [place or null, epoch, resumptions, stamp, hash of the request, proof, signature, active epoch]
+//! welcome:  [ephemeral, sealed, signature]  sealed: member's number, form, keys, enrolment, epoch,
+//!                                           signature of the member's certificate
 //! ```
 //!
 //! - A device proves that it may join in one of two ways. It computes HMAC-SHA-256 over the body
@@ -30,6 +32,8 @@
 //!   no recording can deceive it, because the offer answers one request.
 //! - An offer without a place says that the device is evicted. Nobody else learns it, because the device
 //!   proves first that it may know.
+//! - A member that asks says at which place it is, and which epoch it has. So each question confirms an
+//!   epoch to the service, and no message is added for that.
 //! - The welcome has the epoch before the device is admitted. A farewell of that epoch or an earlier one
 //!   concerns an earlier membership.
 //! - The founding is a hash of the group's instance, which a service draws with a new store. So a
@@ -66,9 +70,9 @@ use hmac::{Hmac, Mac};
 use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 use sha2::{Digest, Sha256};
-use x25519_dalek::{PublicKey, StaticSecret};
 use zeroize::{Zeroize, Zeroizing};
 
+use crate::agreement_key::AgreementKey;
 use crate::codec::{decoded, encoded};
 use crate::group_form::EncodedForm;
 use crate::keyring::{self, Secret};
@@ -117,6 +121,19 @@ pub(crate) struct JoinRequestBody {
     /// Whether the device asks to resume the membership that this attempt began.
     #[n(8)]
     pub(crate) resumes: bool,
+    /// What a member has that asks for the present epoch.
+    #[n(9)]
+    pub(crate) confirms: Option<ConfirmedEpoch>,
+}
+
+/// A member's word on the epoch whose key it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub(crate) struct ConfirmedEpoch {
+    #[n(0)]
+    pub(crate) place: Place,
+    #[n(1)]
+    pub(crate) epoch: u64,
 }
 
 /// A place in a group.
@@ -133,20 +150,20 @@ pub(crate) struct Place {
 
 impl Offer {
     fn offered(&self) -> Option<OfferedPlace> {
-        let &Self { place, epoch, resumptions, stamp, .. } = self;
-        place.map(|place| OfferedPlace { place, epoch, resumptions, stamp })
+        let &Self { place, epoch, resumptions, stamp, active, .. } = self;
+        place.map(|place| OfferedPlace { place, epoch, active, resumptions, stamp })
     }
 }
 
 impl OfferedPlace {
-    /// Returns the bytes that are signed: number, founding, epoch, stamp, and the count of resumptions
-    /// with a byte before it, if there is one.
+    /// Returns the bytes that are signed: number, founding, epoch, active epoch, stamp, and the count of
+    /// resumptions with a byte before it, if there is one.
     fn content(&self) -> Vec<u8> {
         let (number, founding) = self.place.parts();
         let count = self.resumptions.map(|count| [&[1], &count.to_be_bytes()[..]].concat());
         let count = count.unwrap_or_else(|| [0].into());
-        let (epoch, stamp) = (self.epoch.to_be_bytes(), self.stamp.to_be_bytes());
-        [&number[..], founding, &epoch, &stamp, &count].concat()
+        let numbers = [self.epoch, self.active, self.stamp].map(u64::to_be_bytes);
+        [&number[..], founding, numbers.as_flattened(), &count].concat()
     }
 }
 
@@ -203,6 +220,9 @@ pub(crate) struct Offer {
     proof: ByteVec,
     #[n(6)]
     signature: ByteArray<64>,
+    /// The epoch under whose key members send.
+    #[n(7)]
+    active: u64,
 }
 
 /// What a service offers.
@@ -211,6 +231,8 @@ pub(crate) struct OfferedPlace {
     pub(crate) place: Place,
     /// The present epoch of the group.
     pub(crate) epoch: u64,
+    /// The epoch under whose key members send. It is earlier while a later one waits.
+    pub(crate) active: u64,
     /// How many resumptions the service has counted, if this one is among them.
     pub(crate) resumptions: Option<u32>,
     /// The last stamp of the device, or 0. Its next one must be later.
@@ -240,7 +262,7 @@ pub(crate) struct JoinRequest {
 
 /// A request that waits for its welcome.
 pub(crate) struct WaitingRequest {
-    ephemeral: StaticSecret,
+    ephemeral: AgreementKey,
     hash: [u8; 32],
     pub(crate) bytes: Vec<u8>,
 }
@@ -271,6 +293,10 @@ pub(crate) struct Welcome {
     /// The group's epoch before the member is one.
     #[n(7)]
     pub(crate) epoch: u64,
+    /// The service's signature of the member's certificate
+    /// ([`sender_certificate`](crate::sender_certificate)), where members sign.
+    #[n(8)]
+    pub(crate) certificate: Option<ByteArray<64>>,
 }
 
 impl Drop for Welcome {
@@ -288,19 +314,21 @@ pub(crate) fn ask(
     stamp: u64,
     place: Option<Place>,
     resumes: bool,
+    confirms: Option<ConfirmedEpoch>,
 ) -> WaitingRequest {
     let JoinCredentials { prefix, name, identity, shared } = credentials;
-    let ephemeral = StaticSecret::from(*ephemeral);
+    let ephemeral = AgreementKey::from_bytes(ephemeral);
     let body = JoinRequestBody {
         context: prefix.to_owned(),
         name: name.to_owned(),
         identity: identity.public().into(),
-        ephemeral: PublicKey::from(&ephemeral).to_bytes().into(),
+        ephemeral: ephemeral.public().into(),
         stamp,
         place,
         attempt: attempt.into(),
         secret: shared.map(|shared| secret_id(shared).into()),
         resumes,
+        confirms,
     };
     let body = encoded(&body);
     let proof = proof(shared, PROOF, &[&body]);
@@ -311,6 +339,8 @@ pub(crate) fn ask(
 
 /// Returns the name of a shared secret in requests. It says nothing of a secret that nobody can guess.
 pub(crate) fn secret_id(shared: &Secret) -> [u8; 8] {
+    #[cfg(test)]
+    hashed::note();
     let hash: [u8; 32] =
         Sha256::new().chain_update(SECRET_ID).chain_update(shared.as_bytes()).finalize().into();
     let mut id = [0; 8];
@@ -379,6 +409,7 @@ impl JoinRequest {
         encoded(&Offer {
             place: offered.map(|offered| offered.place),
             epoch: offered.map_or(0, |offered| offered.epoch),
+            active: offered.map_or(0, |offered| offered.active),
             resumptions: offered.and_then(|offered| offered.resumptions),
             stamp: offered.map_or(0, |offered| offered.stamp),
             hash: self.hash.into(),
@@ -404,8 +435,8 @@ impl JoinRequest {
         shared: Option<&Secret>,
         ephemeral: &[u8; 32],
     ) -> Option<Vec<u8>> {
-        let ephemeral = StaticSecret::from(*ephemeral);
-        let public = PublicKey::from(&ephemeral).to_bytes();
+        let ephemeral = AgreementKey::from_bytes(ephemeral);
+        let public = ephemeral.public();
         let key = seal_key(&ephemeral, &self.body.ephemeral, shared, &self.hash)?;
         let content = Zeroizing::new(encoded(welcome));
         let payload = Payload { msg: &content, aad: &public };
@@ -480,9 +511,9 @@ const SECRET_ID: &[u8] = b"groupkey join secret 1";
 const FOUNDING: &[u8] = b"groupkey join founding 1";
 const REQUEST: &str = "groupkey join request 4";
 const PROOF: &str = "groupkey join proof 2";
-const OFFER: &str = "groupkey join offer 5";
+const OFFER: &str = "groupkey join offer 6";
 const OFFER_PROOF: &str = "groupkey join offer proof 5";
-const WELCOME: &str = "groupkey welcome 3";
+const WELCOME: &str = "groupkey welcome 4";
 
 /// Returns what of an offer is signed. Where no place is offered, that is nothing.
 fn content(offered: Option<&OfferedPlace>) -> Vec<u8> {
@@ -498,6 +529,8 @@ fn proof(shared: Option<&Secret>, purpose: &str, parts: &[&[u8]]) -> Vec<u8> {
 /// Returns the MAC of `parts`, all but the last of which have a fixed length. Each purpose has a key
 /// of its own.
 fn mac(shared: &Secret, purpose: &str, parts: &[&[u8]]) -> Hmac<Sha256> {
+    #[cfg(test)]
+    hashed::note();
     let mut key = Zeroizing::new([0; 32]);
     // 32 bytes are far below HKDF's limit.
     let _ = Hkdf::<Sha256>::new(None, shared.as_bytes()).expand(purpose.as_bytes(), &mut *key);
@@ -507,26 +540,42 @@ fn mac(shared: &Secret, purpose: &str, parts: &[&[u8]]) -> Hmac<Sha256> {
     mac
 }
 
+/// Counts what is computed with shared secrets, for tests.
+#[cfg(test)]
+pub(crate) mod hashed {
+    use core::cell::Cell;
+
+    thread_local! {
+        static COUNT: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) fn note() {
+        COUNT.set(COUNT.get() + 1);
+    }
+
+    /// Returns how many secrets this thread has hashed, and how many MACs it has computed, together.
+    pub(crate) fn count() -> usize {
+        COUNT.get()
+    }
+}
+
 /// Derives the key of a welcome. Returns `None` if the other public key has small order (RFC 7748
 /// section 6.1).
 fn seal_key(
-    own: &StaticSecret,
+    own: &AgreementKey,
     other: &[u8; 32],
     shared: Option<&Secret>,
     hash: &[u8; 32],
 ) -> Option<Zeroizing<[u8; 32]>> {
-    let agreed = own.diffie_hellman(&PublicKey::from(*other));
-    if !agreed.was_contributory() {
-        return None;
-    }
+    let agreed = own.agree(other)?;
     // A buffer that grows would leave a copy that nobody wipes.
     let mut input = Zeroizing::new(Vec::with_capacity(64));
-    input.extend_from_slice(agreed.as_bytes());
+    input.extend_from_slice(&*agreed);
     if let Some(shared) = shared {
         input.extend_from_slice(shared.as_bytes());
     }
     let mut key = Zeroizing::new([0; 32]);
-    Hkdf::<Sha256>::new(Some(hash), &input).expand(b"groupkey welcome 3", &mut *key).ok()?;
+    Hkdf::<Sha256>::new(Some(hash), &input).expand(b"groupkey welcome 4", &mut *key).ok()?;
     Some(key)
 }
 
@@ -545,7 +594,7 @@ mod tests {
         let [service, identity, shared] = [1, 3, 4].map(|byte| Secret::from_bytes([byte; 32]));
         let (public, shared) = (service.public(), Some(&shared));
         let credentials = JoinCredentials { prefix: "a", name: "b", identity: &identity, shared };
-        let asking = ask(credentials, [5; 8], &[6; 32], 7, None, false);
+        let asking = ask(credentials, [5; 8], &[6; 32], 7, None, false, None);
         let request = JoinRequest::read(&asking.bytes).unwrap();
         let welcome = Welcome {
             member: 0,
@@ -556,13 +605,14 @@ mod tests {
             founded: 8,
             instance: [9; 16].into(),
             epoch: 0,
+            certificate: None,
         };
         let answer = request.answer(&welcome, &service, shared, &[10; 32]).unwrap();
         // Everybody knows what is agreed with a point of small order.
         let mut weak = request.clone();
         weak.body.ephemeral = [0; 32].into();
         assert!(weak.answer(&welcome, &service, shared, &[10; 32]).is_none());
-        let thief = ask(credentials, [5; 8], &[7; 32], 7, None, false);
+        let thief = ask(credentials, [5; 8], &[7; 32], 7, None, false, None);
         let thief = WaitingRequest { hash: asking.hash, ..thief };
         for known in [None, Some(&public)] {
             assert!(asking.open(&answer, known, shared).is_some());
@@ -577,7 +627,7 @@ mod tests {
             [1, 2, 3, 4].map(|byte| Secret::from_bytes([byte; 32]));
         let (identity, shared) = (&identity, Some(&shared));
         let credentials = JoinCredentials { prefix: "a", name: "b", identity, shared };
-        let asking = ask(credentials, [5; 8], &[6; 32], 7, None, false);
+        let asking = ask(credentials, [5; 8], &[6; 32], 7, None, false, None);
         let request = JoinRequest::read(&asking.bytes).unwrap();
         let answer = |named: &Secret, signer: &Secret| {
             let welcome = Welcome {
@@ -589,6 +639,7 @@ mod tests {
                 founded: 8,
                 instance: [9; 16].into(),
                 epoch: 0,
+                certificate: None,
             };
             request.answer(&welcome, signer, shared, &[10; 32]).unwrap()
         };

@@ -1,5 +1,6 @@
 //! The keys with which parties protect their messages, and their identities.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
@@ -7,14 +8,22 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
-use groupkey::PartyId;
 use groupkey::protection::{Directory, Guard, Identity, MacKey, Protection, PublicIdentity};
+use groupkey::{GroupContext, PartyId};
+use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use crate::sender_certificate::certified;
 
 /// 32 secret bytes: an Ed25519 identity, a pre-shared key or a token. They are wiped when dropped,
 /// and never printed.
-#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
-pub struct Secret([u8; 32]);
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct Secret {
+    bytes: [u8; 32],
+    /// What a signature needs besides, if it is kept.
+    #[zeroize(skip)] // Wipes itself.
+    signing: Option<Box<SigningKey>>,
+}
 
 /// The keys of one process: the secret keys of its own parties, and the public keys of all parties.
 #[derive(Default)]
@@ -27,7 +36,13 @@ pub struct Keyring {
 impl Secret {
     /// Creates a secret with these bytes.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
+        Self { bytes, signing: None }
+    }
+
+    /// Keeps the public key too, for an identity that signs often: a signature then takes half the time.
+    pub(crate) fn signing_often(mut self) -> Self {
+        self.signing = Some(Box::new(SigningKey::from_bytes(&self.bytes)));
+        self
     }
 
     /// Draws a secret from the operating system's randomness.
@@ -35,34 +50,49 @@ impl Secret {
     pub fn random() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes)?;
-        Ok(Self(bytes))
+        Ok(Self::from_bytes(bytes))
     }
 
     /// Reads 64 hexadecimal digits.
     pub fn from_hex(text: &str) -> Option<Self> {
-        bytes_from_hex(text).map(Self)
+        bytes_from_hex(text).map(Self::from_bytes)
     }
 
     /// Returns the secret as 64 hexadecimal digits, to be kept in a file.
     pub fn to_hex(&self) -> Zeroizing<String> {
-        Zeroizing::new(hex(&self.0))
+        Zeroizing::new(hex(&self.bytes))
     }
 
     /// Returns the bytes. The caller must wipe copies.
     pub const fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
+        &self.bytes
     }
 
     /// Returns the public key (RFC 8032) of the identity with these bytes.
     pub fn public(&self) -> [u8; 32] {
-        SigningKey::from_bytes(&self.0).verifying_key().to_bytes()
+        self.with_signing_key(|key| key.verifying_key().to_bytes())
     }
 
     /// Signs `parts`. A signature for one `purpose` is invalid for another.
     pub fn sign(&self, purpose: &'static str, parts: &[&[u8]]) -> [u8; 64] {
-        SigningKey::from_bytes(&self.0).sign(&statement(purpose, parts)).to_bytes()
+        self.with_signing_key(|key| key.sign(&statement(purpose, parts)).to_bytes())
+    }
+
+    fn with_signing_key<T>(&self, work: impl FnOnce(&SigningKey) -> T) -> T {
+        match &self.signing {
+            Some(kept) => work(kept),
+            None => work(&SigningKey::from_bytes(&self.bytes)),
+        }
     }
 }
+
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes.ct_eq(&other.bytes).into()
+    }
+}
+
+impl Eq for Secret {}
 
 impl Keyring {
     /// Gives a party of this process its identity.
@@ -101,10 +131,12 @@ impl Keyring {
     pub fn protection(&self, guard: Guard, me: PartyId) -> Option<Protection<'_>> {
         match guard {
             Guard::Mac => self.mac.as_ref().map(Protection::Mac),
+            Guard::Merkle => {
+                Some(Protection::Merkle { identity: self.own.get(&me)?, directory: self })
+            }
             Guard::None => Some(Protection::None),
             Guard::Signature => {
-                let identity = self.own.get(&me)?;
-                Some(Protection::Signature { identity, directory: self })
+                Some(Protection::Signature { identity: self.own.get(&me)?, directory: self })
             }
         }
     }
@@ -112,7 +144,19 @@ impl Keyring {
 
 impl Directory for Keyring {
     fn public_identity(&self, party: PartyId) -> Option<PublicIdentity> {
-        self.public.get(&party).copied()
+        self.public.get(&party).cloned()
+    }
+
+    /// A member's credential is the service's certificate.
+    fn introduced(
+        &self,
+        group: &GroupContext,
+        party: PartyId,
+        credential: &[u8],
+    ) -> Option<PublicIdentity> {
+        let service = self.public.get(&PartyId::Controller)?.to_ed25519_bytes()?;
+        let PartyId::Member(member) = party else { return None };
+        PublicIdentity::from_bytes(&certified(credential, group, member, &service)?)
     }
 }
 
@@ -136,10 +180,20 @@ pub fn bytes_from_hex(text: &str) -> Option<[u8; 32]> {
     }
     let mut bytes = [0; 32];
     for (byte, digits) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-        let digit = |digit: u8| char::from(digit).to_digit(16);
-        *byte = (digit(digits[0])? << 4 | digit(digits[1])?) as u8;
+        *byte = byte_of(digits)?;
     }
     Some(bytes)
+}
+
+/// Reads bytes from two hexadecimal digits each.
+pub fn from_hex(text: &str) -> Option<Vec<u8>> {
+    text.as_bytes().chunks(2).map(byte_of).collect()
+}
+
+fn byte_of(digits: &[u8]) -> Option<u8> {
+    let digit = |digit: u8| char::from(digit).to_digit(16);
+    let &[high, low] = digits else { return None };
+    Some((digit(high)? << 4 | digit(low)?) as u8)
 }
 
 /// Returns the bytes as hexadecimal digits.

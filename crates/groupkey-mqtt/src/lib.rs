@@ -32,11 +32,16 @@ extern crate alloc;
 
 #[cfg(feature = "adapt")]
 pub mod adapt;
+mod agreement_key;
+#[cfg(feature = "std")]
+pub mod bridge;
 mod codec;
 #[cfg(feature = "std")]
 pub mod config;
 pub mod counters;
 pub mod device_settings;
+#[cfg_attr(not(feature = "tracing"), path = "diagnostics_off.rs")]
+mod diagnostics;
 #[cfg(feature = "std")]
 pub mod disk;
 #[cfg(feature = "std")]
@@ -63,11 +68,14 @@ mod rate_limit;
 mod redaction;
 mod rekeying;
 pub mod runtime;
+mod sender_certificate;
 pub mod service;
 pub mod store;
 mod successor_announcement;
 #[cfg(feature = "std")]
 pub mod tls;
+#[cfg(feature = "std")]
+pub mod topic_trial;
 pub mod topics;
 #[cfg(feature = "std")]
 mod whole_file;
@@ -75,11 +83,14 @@ mod whole_file;
 #[cfg(feature = "std")]
 pub use driver::{Connection, Version};
 pub use generator::Generator;
-pub use group_form::{Allowed, GroupForm};
+pub use group_form::{Allowed, GroupForm, Senders};
 pub use keyring::Secret;
 pub use member::Member;
 #[cfg(feature = "std")]
-pub use membership::{ConnectError, Membership, MembershipError, MembershipSettings, connect};
+pub use membership::{
+    ConnectError, Membership, MembershipError, MembershipReceiver, MembershipSender,
+    MembershipSettings, connect,
+};
 #[cfg(feature = "distributed")]
 pub use peer::Peer;
 pub use policy::Policy;

@@ -15,10 +15,13 @@
 mod catching_up;
 mod freshness;
 mod joining;
+mod key_status;
 #[cfg(feature = "std")]
 mod membership_file;
+mod membership_flash;
 mod resumption;
 mod settings;
+mod staging;
 mod succession;
 
 use alloc::boxed::Box;
@@ -27,6 +30,7 @@ use core::fmt;
 
 use groupkey::catalogue::{self, Scheme};
 use groupkey::error::{Misbehaviour, Misuse};
+use groupkey::messages::MessageSettings;
 use groupkey::{Channel, Epoch, Error, GroupContext, Instance, Key, MemberId, PartyId, Recipient};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
@@ -36,20 +40,25 @@ use self::catching_up::CatchingUp;
 pub use self::freshness::Freshness;
 use self::freshness::{EpochProof, ProofChange};
 use self::joining::Joining;
+pub use self::key_status::KeyStatus;
 #[cfg(feature = "std")]
 pub use self::membership_file::MembershipFile;
+pub use self::membership_flash::MembershipFlash;
 use self::resumption::{KeptMembership, Resuming};
 pub use self::settings::{MemberSettings, MemberSettingsError};
 use self::succession::MemberSuccession;
 use crate::counters::Counters;
 use crate::event::{Hint, MemberEvent};
 use crate::group_form::GroupForm;
-use crate::join::{self, MAX_PAYLOAD, Offered, OfferedPlace, WaitingRequest, Welcome, ask};
+use crate::join::{
+    self, ConfirmedEpoch, MAX_PAYLOAD, Offered, OfferedPlace, WaitingRequest, Welcome, ask,
+};
 use crate::keyring::{Keyring, Secret};
 use crate::local_parties::{LocalParties, OwnedCommand};
 use crate::notice::{Farewell, Foreign, Notice, ReachedEpoch};
-use crate::participant::{OutputQueue, Participant};
+use crate::participant::{OutputQueue, Participant, Staged};
 use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime, SECOND};
+use crate::sender_certificate::{certificate, certified};
 use crate::store::{MembershipStore, StoreError};
 use crate::topics::{TopicKind, Topics};
 
@@ -74,8 +83,12 @@ pub struct Member {
     admitted_after: u64,
     /// What we may have missed.
     catching_up: CatchingUp,
+    /// How often we had to ask for a key that we missed.
+    times_behind: u64,
     /// How long ago we knew that we missed nothing.
     proof: EpochProof,
+    /// When we change over to a key that waits.
+    change_over_due: Option<u64>,
     /// The group that will succeed ours, and the one that ours succeeded.
     succession: MemberSuccession,
     /// Where the membership is kept.
@@ -138,6 +151,8 @@ impl Member {
             context: GroupContext::default(),
             admitted_after: 0,
             catching_up: CatchingUp::new(),
+            times_behind: 0,
+            change_over_due: None,
             succession: MemberSuccession::new(),
             memory: None,
             kept: None,
@@ -192,6 +207,11 @@ impl Member {
     /// Returns when the group of [`Self::group_key`] was founded, ms since 1970.
     pub fn founded(&self) -> Option<u64> {
         self.in_force().map(|(_, founded)| founded)
+    }
+
+    /// Returns the context of the group of [`Self::group_key`].
+    pub fn context(&self) -> Option<&GroupContext> {
+        self.in_force().map(|(participant, _)| participant.context())
     }
 
     /// Returns the member's number, once it is admitted.
@@ -258,7 +278,7 @@ impl Member {
         let MemberState::Outside(joining) = &mut self.state else { return };
         let (attempt, hint) = joining.next(now, rng);
         hint.into_iter().for_each(|hint| self.queue.report(MemberEvent::NotIn(hint)));
-        let request = self.request(attempt, self.place, false, now, rng);
+        let request = self.request(attempt, self.place, false, None, now, rng);
         if let MemberState::Outside(joining) = &mut self.state {
             joining.asked(request);
         }
@@ -270,6 +290,7 @@ impl Member {
         attempt: [u8; 8],
         place: Option<join::Place>,
         resumes: bool,
+        confirms: Option<ConfirmedEpoch>,
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> WaitingRequest {
@@ -277,7 +298,7 @@ impl Member {
         rng.fill_bytes(&mut *ephemeral);
         self.stamp = (self.stamp + 1).max(now / MILLISECOND);
         let credentials = self.settings.credentials();
-        let request = ask(credentials, attempt, &ephemeral, self.stamp, place, resumes);
+        let request = ask(credentials, attempt, &ephemeral, self.stamp, place, resumes, confirms);
         self.queue.request(self.topics.join(), request.bytes.clone());
         request
     }
@@ -292,8 +313,17 @@ impl Member {
     /// Asks again until the service answers.
     fn ask_of_foundings(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let Some(attempt) = self.catching_up.question(now) else { return };
-        let question = self.request(attempt, None, false, now, rng);
+        let confirms = self.confirmation();
+        self.proof.asked(confirms.map(|confirms| confirms.epoch));
+        let question = self.request(attempt, None, false, confirms, now, rng);
         self.catching_up.asked(question, now, rng);
+    }
+
+    /// Returns the epoch that this member has, for the service.
+    fn confirmation(&self) -> Option<ConfirmedEpoch> {
+        let MemberState::Inside(participant) = &self.state else { return None };
+        let (Epoch(epoch), _) = participant.group_key()?;
+        Some(ConfirmedEpoch { place: self.place?, epoch })
     }
 
     /// Takes an offer as the answer to the question in which founding the service is. Returns whether
@@ -301,7 +331,7 @@ impl Member {
     fn learn_founding(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) -> bool {
         let (service, shared) = (self.service.as_ref(), self.settings.shared.as_ref());
         let answer = self.catching_up.answer(bytes, service, shared);
-        let (OfferedPlace { place: offered, epoch, stamp, .. }, asked) = match answer {
+        let (OfferedPlace { place: offered, epoch, active, stamp, .. }, asked) = match answer {
             Some((Offered::Place(offered), asked)) => (offered, asked),
             Some((Offered::Barred, _)) => {
                 self.end_membership();
@@ -320,7 +350,10 @@ impl Member {
                 // The question was not in vain.
                 self.catching_up.may_doubt_soon();
             }
-            self.catching_up.announce((participant.group(), self.founded), epoch);
+            let group = (participant.group(), self.founded);
+            self.catching_up.announce(group, epoch);
+            let (epoch, active) = (Epoch(epoch), Epoch(active));
+            self.catching_up.note_staged(group, Staged { epoch, active });
             self.compare(now, rng);
         }
         true
@@ -442,11 +475,14 @@ impl Member {
         let party = form.configuration.member(me);
         let topics = self.topics.clone();
         let setting = form.setting(&self.settings.prefix, Instance(welcome.instance.into()));
+        let messages =
+            MessageSettings { signed: Some(form.has_signed_senders()), ..self.settings.messages };
+        let credential = self.credential(welcome, &form, &setting.context)?;
         let (context, parties) = (setting.context, LocalParties::new(form, setting, keyring));
-        let mut messages = self.settings.messages;
-        // A member does not know the other members' public keys.
-        messages.signed.get_or_insert(false);
         let mut participant = Participant::new(me, topics, parties, party, messages);
+        if let Some(credential) = credential {
+            participant = participant.introduced_by(credential);
+        }
         for bytes in &welcome.enrolment {
             participant.deliver(&mut self.queue, Channel::Confidential, bytes, now, rng).ok()?;
         }
@@ -480,6 +516,24 @@ impl Member {
         self.catching_up.expect_notice(now, rng);
         self.succession.forget_announcements();
         Some(())
+    }
+
+    /// Returns the certificate for our messages, if members sign. Returns `None` if it is missing or not
+    /// ours.
+    fn credential(
+        &self,
+        welcome: &Welcome,
+        form: &GroupForm,
+        group: &GroupContext,
+    ) -> Option<Option<Vec<u8>>> {
+        if !form.has_signed_senders() {
+            return Some(None);
+        }
+        let public = self.settings.identity.public();
+        let credential = certificate(&public, welcome.certificate.as_deref()?);
+        let member = MemberId(welcome.member);
+        let named = certified(&credential, group, member, self.service.as_ref()?)?;
+        (named == public).then_some(Some(credential))
     }
 
     /// Handles a farewell that the service signed: we are not a member since this epoch.
@@ -517,7 +571,17 @@ impl Member {
                 let (group, epoch) = (participant.group(), participant.epoch().0);
                 let (founded, resumptions) = (self.founded, participant.resumptions());
                 let valid_from = participant.valid_from().0;
-                Some(ReachedEpoch { group, founded, epoch, resumptions, valid_from })
+                let expectations = self.proof.expectations();
+                let active = self.catching_up.staged((group, founded)).unwrap_or_default().active.0;
+                Some(ReachedEpoch {
+                    group,
+                    founded,
+                    epoch,
+                    resumptions,
+                    valid_from,
+                    active,
+                    expectations,
+                })
             }
             MemberState::Outside(_) | MemberState::Out => None,
         };
@@ -528,11 +592,14 @@ impl Member {
                 let is_of_ours = |ours: &ReachedEpoch| ours.founded == notice.founded;
                 if reached.filter(is_of_ours).is_none_or(|ours| ours.epoch <= notice.epoch) {
                     self.catching_up.had_notice();
+                    self.proof.expect(notice.expectations, now, rng);
                 }
                 let group = (notice.group, notice.founded);
                 self.catching_up.announce(group, notice.epoch);
                 self.catching_up.note_resumptions(group, notice.resumptions);
                 self.catching_up.note_validity(group, Epoch(notice.valid_from));
+                let (epoch, active) = (Epoch(notice.epoch), Epoch(notice.active));
+                self.catching_up.note_staged(group, Staged { epoch, active });
                 // The group may have changed its scheme, or the service have lost its store and founded
                 // another group.
                 if reached.is_some_and(|ours| ours.founded != notice.founded) {
@@ -619,6 +686,7 @@ impl Member {
         let MemberState::Inside(participant) = &mut self.state else { return };
         let Some(may_go_on) = self.catching_up.ask_again(now) else { return };
         if let Some(epoch) = missed.filter(|_| participant.group_key().is_some()) {
+            self.times_behind += 1;
             self.queue.report(MemberEvent::Behind(epoch));
         }
         let asked = participant.command(&mut self.queue, &OwnedCommand::CatchUp, now, rng);
@@ -667,7 +735,8 @@ impl Runtime for Member {
                 if matches!(&self.state, MemberState::Outside(joining) if joining.due().is_none()) {
                     self.ask(now, rng);
                 }
-                if matches!(self.state, MemberState::Inside(_)) {
+                if let MemberState::Inside(participant) = &mut self.state {
+                    participant.reconnected();
                     self.catching_up.expect_notice(now, rng);
                 }
             }
@@ -691,6 +760,7 @@ impl Runtime for Member {
         }
         self.note_key(now);
         self.follow_resumptions(now, rng);
+        self.follow_staging(now);
         self.follow_proof(now, rng);
         self.reread(now, rng);
         Ok(())
@@ -705,7 +775,7 @@ impl Runtime for Member {
             MemberState::Outside(joining) if joining.due().is_some() => joining.due(),
             _ => self.catching_up.due(),
         };
-        [due, self.proof.due(), self.resuming_due(), self.succession_due()]
+        [due, self.proof.due(), self.resuming_due(), self.change_over_due, self.succession_due()]
             .into_iter()
             .flatten()
             .min()

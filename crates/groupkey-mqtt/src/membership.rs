@@ -1,30 +1,29 @@
 //! A device's membership in a group, for programs on tokio: connect, await the key, send and
-//! receive. A program that gives the group key to SRTP, DTLS or a radio follows
-//! [`Membership::keys`].
+//! receive. A program that gives a key to SRTP, DTLS or a radio follows [`Membership::keys`]
+//! and exports. [`Membership::split`] gives two halves that can be moved apart.
 //!
 //! Everything here is built on [`Member`] and [`run`](crate::driver::run). Use those directly if
 //! your program needs to see every event, or drives several runtimes.
 
-use std::collections::VecDeque;
+mod halves;
+
 use std::fmt;
-use std::future::poll_fn;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use groupkey::messages::{self, Received};
 use groupkey::{Epoch, Error, Key, MemberId};
 use rand_chacha::ChaCha20Rng;
 use tokio::sync::watch;
-use tokio::time::sleep;
 use zeroize::Zeroizing;
 
+pub use self::halves::{MembershipReceiver, MembershipSender};
 use crate::driver::{Connection, Running, Status, run};
 use crate::event::{Hint, MemberEvent};
 use crate::keyring::Secret;
-use crate::member::{self, Freshness, Member, MemberSettingsError, MembershipFile};
+use crate::member::{self, Freshness, KeyStatus, Member, MemberSettingsError, MembershipFile};
 use crate::runtime::{Fatal, Input, Output, Runtime};
 
 /// The settings with which a device joins a group.
@@ -57,15 +56,9 @@ pub struct MembershipSettings {
 ///
 /// The device reconnects whenever the connection breaks. A device that missed changes of the key
 /// catches up without a call. All methods are cancel-safe, with the exception that [`Self::send`]
-/// describes.
+/// describes. [`Self::split`] gives two halves, for two tasks.
 #[derive(Debug)]
-pub struct Membership {
-    running: Running<Watched>,
-    keys: watch::Receiver<Option<(Epoch, Key)>>,
-    /// Events that came while the device waited for another one.
-    events: VecDeque<MemberEvent>,
-    is_evicted: bool,
-}
+pub struct Membership(MembershipReceiver);
 
 /// A member whose key can be watched.
 #[derive(Debug)]
@@ -82,6 +75,8 @@ struct Watched {
 pub enum ConnectError {
     /// The broker cannot be reached, or refuses the device: what is wrong, and what to do.
     Broker(String),
+    /// The operating system gives no randomness.
+    Ended,
     /// No device can join with these settings.
     Settings(MemberSettingsError),
 }
@@ -132,145 +127,89 @@ pub async fn connect(device: MembershipSettings) -> Result<Membership, ConnectEr
         member = member.remembering(Box::new(MembershipFile::at(path)));
     }
     let (keys_out, keys) = watch::channel(None);
-    let running = run(Watched { member, keys: keys_out, founded: None }, broker);
-    let mut status = running.handle.status();
+    let Running { handle, events, .. } =
+        run(Watched { member, keys: keys_out, founded: None }, broker);
+    let mut status = handle.status();
     let is_known = |status: &Status| status.connected || status.problem.is_some();
     let known = status.wait_for(is_known).await.map(|status| status.clone());
     match known {
         Ok(Status { connected: true, .. }) => {
-            Ok(Membership { running, keys, events: VecDeque::new(), is_evicted: false })
+            let sender = MembershipSender::new(handle, keys);
+            Ok(Membership(MembershipReceiver::new(sender, events)))
         }
         Ok(Status { address, problem, .. }) => {
             let problem = problem.unwrap_or_default();
             Err(ConnectError::Broker(format!("no connection to {address}: {problem}")))
         }
-        Err(_) => Err(ConnectError::Broker(MembershipError::Ended.to_string())),
+        Err(_) => Err(ConnectError::Ended),
     }
 }
 
 impl Membership {
-    /// Returns the group key and its epoch. Waits until the device has a key.
+    /// Returns the half that sends, which can be cloned, and the half that receives.
+    pub fn split(self) -> (MembershipSender, MembershipReceiver) {
+        (self.0.sender().clone(), self.0)
+    }
+
+    /// Returns another half that sends.
+    pub fn sender(&self) -> MembershipSender {
+        self.0.sender().clone()
+    }
+
+    /// See [`MembershipReceiver::key`].
     pub async fn key(&mut self) -> Result<(Epoch, Key), MembershipError> {
-        loop {
-            let held = self.running.handle.call(|Watched { member, .. }, _, _| {
-                let owned = |(epoch, key): (Epoch, &Key)| (epoch, key.clone());
-                (member.is_out(), member.group_key().map(owned))
-            });
-            match held.await.ok_or(MembershipError::Ended)? {
-                (true, _) => return Err(MembershipError::Evicted),
-                (false, Some(key)) => return Ok(key),
-                (false, None) => {}
-            }
-            match self.running.events.recv().await {
-                Some(MemberEvent::NotIn(hint)) => return Err(MembershipError::NotAdmitted(hint)),
-                Some(event) => self.events.push_back(event),
-                None => return Err(MembershipError::Ended),
-            }
-        }
+        self.0.key().await
     }
 
-    /// Returns a receiver that has the current key and its epoch, and sees each change. It has `None`
-    /// before the device has a key, and after an eviction. It needs no call of this type to stay
-    /// current.
+    /// See [`MembershipSender::keys`].
     pub fn keys(&self) -> watch::Receiver<Option<(Epoch, Key)>> {
-        self.keys.clone()
+        self.0.sender().keys()
     }
 
-    /// Returns bytes that follow from the group key, for another protocol ([`groupkey::exporter`]), and
-    /// the epoch. At most 8,160 bytes. Every new key gives others.
+    /// See [`MembershipSender::export`].
     pub async fn export(
         &self,
         label: &str,
         context: &[u8],
         length: usize,
     ) -> Result<(Epoch, Zeroizing<Vec<u8>>), MembershipError> {
-        let (label, context) = (label.to_owned(), context.to_vec());
-        let call = self.running.handle.call(move |Watched { member, .. }, _, _| {
-            if member.is_out() {
-                return Err(MembershipError::Evicted);
-            }
-            if member.group_key().is_none() {
-                return Err(MembershipError::NoKey);
-            }
-            let mut output = Zeroizing::new(vec![0; length]);
-            let epoch = member.export(&label, &context, &mut output);
-            epoch.map(|epoch| (epoch, output)).map_err(MembershipError::Refused)
-        });
-        call.await.ok_or(MembershipError::Ended)?
+        self.0.sender().export(label, context, length).await
     }
 
-    /// Encrypts at most 65,535 bytes to the group. The driver publishes the message in the
-    /// background, and again after a reconnection, until the broker acknowledges it.
-    /// [`Self::close`] waits for the acknowledgement.
-    ///
-    /// If the future is dropped before it is ready, the message may or may not be sent.
+    /// See [`MembershipSender::send`].
     pub async fn send(&self, content: &[u8]) -> Result<(), MembershipError> {
-        let content = content.to_vec();
-        let call = self.running.handle.call(move |Watched { member, .. }, now, rng| {
-            if member.is_out() {
-                return Err(MembershipError::Evicted);
-            }
-            if member.group_key().is_none() {
-                return Err(MembershipError::NoKey);
-            }
-            member.say(&content, now, rng).map_err(MembershipError::Refused)
-        });
-        call.await.ok_or(MembershipError::Ended)?
+        self.0.sender().send(content).await
     }
 
-    /// Returns the next event: a message, a new key, or a change of the membership. Returns `None`
-    /// after [`MemberEvent::Evicted`], and when the member has ended. At most 4,096 events wait to be
-    /// fetched. Further events are lost, and [`Status::lost_events`] counts them.
+    /// See [`MembershipReceiver::event`].
     pub async fn event(&mut self) -> Option<MemberEvent> {
-        poll_fn(|cx| self.poll_event(cx)).await
+        self.0.event().await
     }
 
-    /// Returns the next message of another member, and drops other events that came before it.
-    /// Returns `None` once the device is no longer a member: [`Self::key`] says why.
+    /// See [`MembershipReceiver::next`].
     pub async fn next(&mut self) -> Option<Received> {
-        poll_fn(|cx| self.poll_received(cx)).await
+        self.0.next().await
     }
 
-    /// Returns the device's number in the group, or `None` before it is a member.
+    /// See [`MembershipSender::number`].
     pub async fn number(&self) -> Option<MemberId> {
-        self.running.handle.call(|Watched { member, .. }, _, _| member.number()).await?
+        self.0.sender().number().await
     }
 
-    /// Returns the status of the connection to the broker.
+    /// See [`MembershipSender::key_status`].
+    pub async fn key_status(&self) -> Option<KeyStatus> {
+        self.0.sender().key_status().await
+    }
+
+    /// See [`MembershipSender::status`].
     pub fn status(&self) -> Status {
-        self.running.handle.status().borrow().clone()
+        self.0.sender().status()
     }
 
     /// Waits until the broker has acknowledged all messages, and disconnects. Without a connection,
     /// it waits for a reconnection: use a timeout.
     pub async fn close(self) {
-        while let Some(1..) =
-            self.running.handle.call(|Watched { member, .. }, _, _| member.unacknowledged()).await
-        {
-            sleep(CLOSING_PAUSE).await;
-        }
-    }
-
-    fn poll_received(&mut self, cx: &mut Context<'_>) -> Poll<Option<Received>> {
-        loop {
-            match ready!(self.poll_event(cx)) {
-                Some(MemberEvent::Heard(received)) => return Poll::Ready(Some(received)),
-                Some(_) => {}
-                None => return Poll::Ready(None),
-            }
-        }
-    }
-
-    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<MemberEvent>> {
-        if self.is_evicted {
-            return Poll::Ready(None);
-        }
-        let event = match self.events.pop_front() {
-            Some(event) => Some(event),
-            None => ready!(self.running.events.poll_recv(cx)),
-        };
-        self.is_evicted = event == Some(MemberEvent::Evicted);
-        Poll::Ready(event)
+        self.0.sender().acknowledged().await;
     }
 }
 
@@ -297,7 +236,8 @@ impl Runtime for Watched {
         let (key, keys) = (self.member.group_key(), &self.keys);
         keys.send_if_modified(|known| {
             let epoch = known.as_ref().map(|(epoch, _)| *epoch);
-            let has_changed = is_new_group || epoch != key.map(|(epoch, _)| epoch);
+            let is_other_key = is_new_group && known.is_some();
+            let has_changed = is_other_key || epoch != key.map(|(epoch, _)| epoch);
             if has_changed {
                 *known = key.map(|(epoch, key)| (epoch, key.clone()));
             }
@@ -315,17 +255,15 @@ impl Stream for Membership {
     type Item = Received;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Received>> {
-        self.poll_received(cx)
+        Pin::new(&mut self.0).poll_next(cx)
     }
 }
-
-/// How long to wait before asking again whether all messages are acknowledged.
-const CLOSING_PAUSE: Duration = Duration::from_millis(5);
 
 impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Broker(problem) => f.write_str(problem),
+            Self::Ended => write!(f, "{}", MembershipError::Ended),
             Self::Settings(error) => write!(f, "{error}"),
         }
     }

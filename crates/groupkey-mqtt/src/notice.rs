@@ -18,7 +18,9 @@
 //! that has forwarded any of the change's messages has the notice that shows an older store.
 //!
 //! ```text
-//! notice:    [group, founded, epoch, resumptions, valid from, members, entries, state, signature]
+//! notice:    [group, founded, epoch, resumptions, valid from, members, entries, state, expectations, active,
+//!             signature]
+//! expectations: [confirm within s, ask every s, activate after s]; 0 for nothing
 //! farewell:  [founded, member, epoch, signature]
 //! ```
 
@@ -57,7 +59,27 @@ pub(crate) struct Notice {
     #[n(7)]
     pub(crate) state: ByteArray<32>,
     #[n(8)]
+    pub(crate) expectations: Expectations,
+    /// The epoch under whose key members send. It is earlier than the last one while that waits.
+    #[n(9)]
+    pub(crate) active: u64,
+    #[n(10)]
     signature: ByteArray<64>,
+}
+
+/// What the service expects of its members. Its members need no settings for that. 0 stands for nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub(crate) struct Expectations {
+    /// Within how long they confirm a new epoch, s.
+    #[n(0)]
+    pub(crate) confirm_s: u32,
+    /// How long they go without a question at most, s.
+    #[n(1)]
+    pub(crate) ask_s: u32,
+    /// How long they send under the key before, if a new one waits, s.
+    #[n(2)]
+    pub(crate) activate_s: u32,
 }
 
 /// A farewell: the change that led to this epoch removed the member.
@@ -75,8 +97,8 @@ pub(crate) struct Farewell {
     signature: ByteArray<64>,
 }
 
-/// A state of a group: its number and founding time, its epoch, how often members resumed, and the
-/// first epoch whose key counts.
+/// A state of a group: its number and founding time, its epoch, how often members resumed, the first
+/// epoch whose key counts, and what the service expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReachedEpoch {
     pub(crate) group: u64,
@@ -84,6 +106,9 @@ pub(crate) struct ReachedEpoch {
     pub(crate) epoch: u64,
     pub(crate) resumptions: u32,
     pub(crate) valid_from: u64,
+    /// The epoch under whose key members send.
+    pub(crate) active: u64,
+    pub(crate) expectations: Expectations,
 }
 
 /// The message is not a notice of this service about this group.
@@ -99,7 +124,8 @@ impl Notice {
         (entries, state): (u64, [u8; 32]),
         service: &Secret,
     ) -> Vec<u8> {
-        let ReachedEpoch { group, founded, epoch, resumptions, valid_from } = reached;
+        let ReachedEpoch { group, founded, epoch, resumptions, valid_from, active, expectations } =
+            reached;
         let mut notice = Self {
             group,
             founded,
@@ -109,6 +135,8 @@ impl Notice {
             members,
             entries,
             state: state.into(),
+            expectations,
+            active,
             signature: [0; 64].into(),
         };
         let content = notice.content();
@@ -133,7 +161,9 @@ impl Notice {
             }
             let is_old = notice.epoch <= ours.epoch
                 && notice.resumptions <= ours.resumptions
-                && notice.valid_from <= ours.valid_from;
+                && notice.valid_from <= ours.valid_from
+                && notice.active <= ours.active
+                && notice.expectations == ours.expectations;
             if notice.founded == ours.founded && is_old {
                 return Ok(None);
             }
@@ -153,10 +183,16 @@ impl Notice {
     }
 
     /// Returns the signed numbers.
-    fn content(&self) -> [[u8; 8]; 7] {
+    fn content(&self) -> [[u8; 8]; 11] {
         let &Self { group, founded, epoch, resumptions, valid_from, members, entries, .. } = self;
-        [group, founded, epoch, resumptions.into(), valid_from, members, entries]
-            .map(u64::to_be_bytes)
+        let Expectations { confirm_s, ask_s, activate_s } = self.expectations;
+        let (resumptions, active) = (resumptions.into(), self.active);
+        let [confirm, ask, activate] = [confirm_s, ask_s, activate_s].map(u64::from);
+        let numbers = [group, founded, epoch, resumptions, valid_from, members, entries, active];
+        let mut content = [[0; 8]; 11];
+        let values = numbers.into_iter().chain([confirm, ask, activate]);
+        content.iter_mut().zip(values).for_each(|(bytes, value)| *bytes = value.to_be_bytes());
+        content
     }
 }
 
@@ -190,7 +226,7 @@ impl Farewell {
     }
 }
 
-const NOTICE: &str = "groupkey epoch 5";
+const NOTICE: &str = "groupkey epoch 6";
 const FAREWELL: &str = "groupkey farewell 2";
 
 #[cfg(test)]
@@ -206,6 +242,8 @@ mod tests {
             epoch,
             resumptions: 2,
             valid_from: 5,
+            active: 7,
+            expectations: Expectations { confirm_s: 60, ask_s: 600, activate_s: 10 },
         };
         let notice = Notice::write("a", reached(100, 7), 3, (9, [4; 32]), &service);
         for known in [Some(reached(100, 6)), Some(reached(99, 70)), Some(reached(101, 1)), None] {
@@ -219,6 +257,10 @@ mod tests {
         let before_hard = ReachedEpoch { valid_from: 4, ..reached(100, 7) };
         let read = Notice::read(&notice, "a", Some(before_hard), &service.public()).unwrap();
         assert_eq!(read.map(|notice| notice.valid_from), Some(5), "it says more than the epoch");
+        let waits = ReachedEpoch { active: 6, ..reached(100, 7) };
+        assert!(Notice::read(&notice, "a", Some(waits), &service.public()).unwrap().is_some());
+        let unasked = ReachedEpoch { expectations: Expectations::default(), ..reached(100, 7) };
+        assert!(Notice::read(&notice, "a", Some(unasked), &service.public()).unwrap().is_some());
         let elsewhere = ReachedEpoch { group: 2, ..reached(100, 6) };
         assert_eq!(Notice::read(&notice, "a", Some(elsewhere), &service.public()), Err(Foreign));
         let (ours, others) = (GroupContext::of(&[b"a"]), GroupContext::of(&[b"b"]));

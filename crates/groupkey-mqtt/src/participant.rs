@@ -9,16 +9,18 @@ use alloc::vec::Vec;
 use groupkey::error::{Misbehaviour, Misuse};
 use groupkey::messages::{MessageSettings, Messenger, Received};
 use groupkey::{
-    Channel, Epoch, Error, Event, GroupContext, Key, MemberId, Party, Recipient, Setting, SubsetId,
+    Channel, Epoch, Error, Event, GroupContext, Key, MemberId, Operation, Party, Recipient,
+    Setting, SubsetId,
 };
 use rand_chacha::ChaCha20Rng;
 
 use crate::counters::Counters;
+use crate::diagnostics;
 use crate::early_messages::EarlyMessages;
 use crate::event::MemberEvent;
 use crate::generator::Generator;
 use crate::local_parties::{LocalParties, OwnedCommand, PartyInput};
-use crate::runtime::{Output, REQUEST_EXPIRY};
+use crate::runtime::{Output, REQUEST_EXPIRY, head};
 use crate::store::Decisions;
 use crate::store::Publish;
 use crate::topics::Topics;
@@ -31,13 +33,21 @@ pub(crate) struct Participant {
     parties: LocalParties,
     messenger: Option<Messenger>,
     settings: MessageSettings,
+    /// What other members know our key by, if not otherwise.
+    credential: Option<Vec<u8>>,
     epoch: Epoch,
     /// Group messages of later epochs than ours.
     early: EarlyMessages<EARLY>,
+    /// Group messages of senders that have not introduced themselves yet.
+    unknown: EarlyMessages<EARLY>,
+    /// What was read of them since, and is not passed on yet.
+    introduced: Vec<Result<Received, Error>>,
     /// How often members of the group resumed, as far as we know.
     resumptions: u32,
     /// The first epoch whose key counts, as far as we know.
     valid_from: Epoch,
+    /// Which epoch members send under, if new keys wait.
+    staged: Option<Staged>,
     /// The resumption with which we came back, until we have a key.
     resumed: Option<u32>,
     /// Whether we left the group or were evicted.
@@ -45,6 +55,15 @@ pub(crate) struct Participant {
     /// Whether another group succeeded ours.
     is_retired: bool,
     subsets: BTreeSet<SubsetId>,
+}
+
+/// The service's last word on which epoch members send under.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Staged {
+    /// The group's epoch at that time.
+    pub(crate) epoch: Epoch,
+    /// The epoch that members send under. If it is earlier, later ones wait.
+    pub(crate) active: Epoch,
 }
 
 /// The outputs and counters of an participant.
@@ -78,6 +97,7 @@ impl OutputQueue {
     }
 
     pub(crate) fn report(&mut self, event: MemberEvent) {
+        diagnostics::member(&event);
         self.outputs.push_back(Output::Event(event));
     }
 
@@ -105,15 +125,25 @@ impl Participant {
             parties,
             messenger: None,
             settings,
+            credential: None,
             epoch: Epoch(0),
             early,
+            unknown: EarlyMessages::new(),
+            introduced: Vec::new(),
             resumptions: 0,
             valid_from: Epoch(0),
+            staged: None,
             resumed: None,
             is_out: false,
             is_retired: false,
             subsets: BTreeSet::new(),
         }
+    }
+
+    /// Shows this credential with its messages.
+    pub(crate) fn introduced_by(mut self, credential: Vec<u8>) -> Self {
+        self.credential = Some(credential);
+        self
     }
 
     /// Takes part in another founding of the group, by a new party.
@@ -196,6 +226,11 @@ impl Participant {
         self.messenger.iter_mut().for_each(|messenger| messenger.note_resumption(self.resumptions));
     }
 
+    /// Introduces itself again: the broker may have lost what was said over the last connection.
+    pub(crate) fn reconnected(&mut self) {
+        self.messenger.iter_mut().for_each(Messenger::introduce_again);
+    }
+
     /// Returns the first epoch whose key counts, as far as we know.
     pub(crate) const fn valid_from(&self) -> Epoch {
         self.valid_from
@@ -205,6 +240,34 @@ impl Participant {
     pub(crate) fn refuse_before(&mut self, epoch: Epoch) {
         self.valid_from = epoch.max(self.valid_from);
         self.messenger.iter_mut().for_each(|messenger| messenger.refuse_before(self.valid_from));
+    }
+
+    /// Notes which epoch members send under, if new keys wait.
+    pub(crate) const fn stage(&mut self, staged: Option<Staged>) {
+        self.staged = staged;
+    }
+
+    /// Returns the epoch of the key that we still send under, if a later one waits.
+    pub(crate) fn held(&self) -> Option<Epoch> {
+        self.messenger.as_ref()?.held()
+    }
+
+    /// Sends under the latest key. The grace of the one before begins at this time.
+    pub(crate) fn activate(&mut self, queue: &mut OutputQueue, from: u64) {
+        if let Some(messenger) = &mut self.messenger {
+            messenger.activate(from);
+            queue.report(MemberEvent::Activated(self.epoch));
+        }
+    }
+
+    /// Returns whether we go on sending under the present key when this one comes with a message of this
+    /// operation. A key that took another one's place because somebody left never waits.
+    fn waits(&self, operation: Option<u8>, epoch: Epoch) -> bool {
+        let Some(Staged { epoch: announced, active }) = self.staged else { return false };
+        let adds = [Operation::Add, Operation::Batch, Operation::Rekey].map(|it| it as u8);
+        let is_said = announced >= epoch || operation.is_some_and(|it| adds.contains(&it));
+        let sends_under = self.messenger.as_ref().and_then(Messenger::sending_epoch);
+        is_said && active < epoch && epoch == self.epoch.next() && sends_under == Some(active)
     }
 
     /// Takes no message of the first epoch whose session began before this resumption, which is ours.
@@ -306,14 +369,40 @@ impl Participant {
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<Received, Error> {
-        let opened = self.messenger.as_mut().and_then(|messenger| {
-            self.parties.at(self.me.into(), now, rng, |cx, _| messenger.open(cx, bytes))
+        let Self { me, parties, messenger, unknown, introduced, .. } = self;
+        let opened = messenger.as_mut().and_then(|messenger| {
+            parties.at((*me).into(), now, rng, |cx, _| {
+                let known = messenger.known_senders();
+                let opened = messenger.open(cx, bytes);
+                if messenger.known_senders() > known {
+                    for bytes in unknown.take() {
+                        match messenger.open(cx, &bytes) {
+                            // Of somebody else: it was there before, so it has room.
+                            Err(Error::Misbehaved(Misbehaviour::UnknownSender)) => {
+                                unknown.keep(&bytes, &mut Counters::default());
+                            }
+                            judged => introduced.push(judged),
+                        }
+                    }
+                }
+                opened
+            })
         });
         opened.unwrap_or_else(|| Err(Misuse::NotCreated.into()))
     }
 
-    /// Passes a decrypted group message on.
-    pub(crate) fn heard(&self, queue: &mut OutputQueue, received: Received) {
+    /// Passes a decrypted group message on, and those before it that its introduction has explained.
+    pub(crate) fn heard(&mut self, queue: &mut OutputQueue, received: Received) {
+        for earlier in core::mem::take(&mut self.introduced) {
+            match earlier {
+                Ok(earlier) => self.pass_on(queue, earlier),
+                Err(error) => queue.counters.count(&error),
+            }
+        }
+        self.pass_on(queue, received);
+    }
+
+    fn pass_on(&self, queue: &mut OutputQueue, received: Received) {
         // The broker also sends us our own messages.
         if received.sender != self.me {
             queue.counters.taken += 1;
@@ -321,12 +410,17 @@ impl Participant {
         }
     }
 
-    /// Counts a group message that does not decrypt, or keeps it for the next key.
+    /// Counts a group message that does not decrypt, or keeps it for the next key or until its sender
+    /// introduces itself.
     pub(crate) fn miss(&mut self, queue: &mut OutputQueue, bytes: &[u8], error: &Error) {
-        if matches!(error, Error::Misbehaved(Misbehaviour::SkippedEpoch { .. })) {
-            self.early.keep(bytes, &mut queue.counters);
-        } else {
-            queue.counters.count(error);
+        match error {
+            Error::Misbehaved(Misbehaviour::SkippedEpoch { .. }) => {
+                self.early.keep(bytes, &mut queue.counters);
+            }
+            Error::Misbehaved(Misbehaviour::UnknownSender) => {
+                self.unknown.keep(bytes, &mut queue.counters);
+            }
+            _ => queue.counters.count(error),
         }
     }
 
@@ -376,6 +470,10 @@ impl Participant {
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Error> {
+        let operation = match &input {
+            PartyInput::Message(_, bytes) => head(bytes).map(|(operation, _)| operation),
+            PartyInput::Dead(_) | PartyInput::Command(_) => None,
+        };
         let left = self.parties.step(self.me.into(), input, now, rng)?;
         for event in left.events {
             match event {
@@ -409,7 +507,7 @@ impl Participant {
                 }
             }
         }
-        self.follow(queue, now, rng);
+        self.follow(queue, operation, now, rng);
         Ok(())
     }
 
@@ -432,24 +530,42 @@ impl Participant {
         self.messenger = None;
         self.epoch = Epoch(0);
         self.early.clear();
+        self.unknown.clear();
     }
 
     /// Follows the party to its current group key.
-    fn follow(&mut self, queue: &mut OutputQueue, now: u64, rng: &mut ChaCha20Rng) {
+    fn follow(
+        &mut self,
+        queue: &mut OutputQueue,
+        operation: Option<u8>,
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) {
         let Some((epoch, _)) = self.parties.group_key(self.me.into()) else { return };
         if epoch == self.epoch {
             return;
         }
-        let Self { me, parties, messenger, settings, resumptions, resumed, valid_from, .. } = self;
+        let (waits, held) = (self.waits(operation, epoch), self.held());
+        let Self { me, parties, messenger, settings, credential, resumed, .. } = self;
+        let (resumptions, valid_from) = (&self.resumptions, &self.valid_from);
         // The messenger has a stream of its own: the party's draws must not depend on the
         // messenger's.
         let mut rng = Generator::stream(rng, SESSION_STREAM);
         parties.at((*me).into(), now, &mut rng, |cx, party| {
             if messenger.is_none() {
                 *messenger = Messenger::new(cx, *settings).ok();
+                if let (Some(messenger), Some(credential)) = (&mut *messenger, &*credential) {
+                    messenger.introduce(credential.clone());
+                }
             }
             if let Some(messenger) = messenger {
+                if waits {
+                    messenger.hold();
+                }
                 messenger.follow(cx, party);
+                if !waits {
+                    messenger.activate(now);
+                }
                 messenger.note_resumption(*resumptions);
                 messenger.refuse_before(*valid_from);
                 resumed.take().into_iter().for_each(|count| messenger.require_resumption(count));
@@ -458,6 +574,9 @@ impl Participant {
         self.epoch = epoch;
         if !self.is_retired {
             queue.report(MemberEvent::Rekeyed(epoch));
+            if held.is_some() && !waits {
+                queue.report(MemberEvent::Activated(epoch));
+            }
         }
         for bytes in self.early.take() {
             let _ = self.hear(queue, &bytes, now, &mut rng);

@@ -191,6 +191,11 @@ impl Peer {
         self.participant.is_out()
     }
 
+    /// Returns the peer's number.
+    pub const fn number(&self) -> MemberId {
+        self.settings.me
+    }
+
     /// Returns which founding of the group the peer takes part in, if it knows of one.
     pub const fn instance(&self) -> Option<Instance> {
         self.instance

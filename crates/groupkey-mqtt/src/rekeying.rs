@@ -39,6 +39,11 @@ impl Rekeying {
         self.due = self.period.map(|period| after(now, period));
     }
 
+    /// Waits until this time, because another change is under way.
+    pub(crate) const fn put_off(&mut self, until: u64) {
+        self.due = Some(until);
+    }
+
     /// Notes that the key has changed.
     pub(crate) fn rekeyed(&mut self, now: u64) {
         self.at = Some(now);

@@ -8,7 +8,7 @@
 //! A service has no sockets, no clock and no randomness. A driver calls four kinds of methods:
 //!
 //! 1. **Inputs** change the state: [`handle`](Runtime::handle) for the broker and the clock, and the
-//!    operator's commands [`evict`](Service::evict), [`readmit`](Service::readmit),
+//!    operator's commands [`evict`](Service::evict), [`evict_soon`](Service::evict_soon), [`readmit`](Service::readmit),
 //!    [`rekey`](Service::rekey), [`rekey_hard`](Service::rekey_hard), [`change_scheme`](Service::change_scheme),
 //!    [`cancel_change`](Service::cancel_change), [`accept_state`](Service::accept_state),
 //!    [`found_anew`](Service::found_anew) and [`stop`](Service::stop).
@@ -37,6 +37,7 @@ mod comparing;
 mod continuity;
 mod error;
 mod event;
+mod evicting;
 mod faults;
 mod group;
 pub mod history;
@@ -48,16 +49,21 @@ mod opening;
 mod publisher;
 mod resuming;
 mod roster;
+mod sightings;
+mod staging;
 mod succession;
 mod timing;
+pub mod trail;
+mod waiting_list;
 mod welcomes;
 
 use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use groupkey::{Channel, Epoch, GroupContext, Key, MemberId, Operation, PartyId, Recipient};
+use groupkey::{Channel, Epoch, Error, GroupContext, Key, MemberId, Operation, PartyId, Recipient};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use zeroize::Zeroizing;
@@ -66,6 +72,8 @@ use self::admission::Admission;
 use self::continuity::Continuity;
 pub use self::error::{OpenError, OperationError};
 pub use self::event::{DeviceStatus, RefusalReason, ServiceEvent};
+use self::evicting::WaitingEvictions;
+pub use self::evicting::{EvictionAnswer, EvictionResults};
 use self::faults::FaultPoints;
 use self::group::{EnrolmentMessage, LiveGroup};
 use self::history::OperationHistory;
@@ -74,9 +82,13 @@ use self::log_entry::{LogEntry, StepRandomness};
 use self::publisher::Publisher;
 use self::resuming::Resumptions;
 use self::roster::{DeviceRecord, DeviceRoster};
+pub use self::sightings::Confirmations;
+use self::sightings::{Sighting, Sightings};
+use self::staging::Staging;
 use self::succession::Succession;
 pub use self::succession::{ChangeError, UnderWay};
 use self::timing::Announcing;
+use self::trail::{Actor, Trail, TrailOperation};
 use crate::counters::Counters;
 use crate::join::{JoinRequest, MAX_PAYLOAD};
 use crate::local_parties::{OwnedCommand, StepOutput};
@@ -96,6 +108,12 @@ pub struct Service {
     roster: DeviceRoster,
     /// The devices that ask to join.
     admission: Admission,
+    /// The members that leave with the next change of the key.
+    evictions: WaitingEvictions,
+    /// Which epoch members send under.
+    staging: Staging,
+    /// What members said of themselves.
+    sightings: Sightings,
     /// The members that ask to resume.
     resumptions: Resumptions,
     /// The group that will be in force next.
@@ -112,6 +130,8 @@ pub struct Service {
     verifications: RateLimit,
     counters: Counters,
     history: OperationHistory,
+    /// Who did what.
+    trail: Trail,
     faults: FaultPoints,
 }
 
@@ -129,7 +149,10 @@ impl Runtime for Service {
             return self.wait(input, now, rng);
         }
         match input {
-            Input::Acknowledged(id) => self.acknowledge(id, now),
+            Input::Acknowledged(id) => {
+                self.acknowledge(id, now);
+                self.broker_answered(id, now, rng)?;
+            }
             Input::Arrived { payload, .. } if payload.len() > MAX_PAYLOAD => {
                 self.counters.oversized += 1;
             }
@@ -173,11 +196,16 @@ impl Runtime for Service {
         }
         [
             self.admission.due(),
+            self.evictions.due(),
             self.resumptions.due(),
             self.announcing.due(),
             self.rekeying.due(),
             self.publisher.forget_due(),
             self.succession.due(),
+            self.sightings.due(),
+            self.staging.due(),
+            // What changed nothing in the store is on record with the next tick.
+            self.trail.is_pending().then_some(0),
         ]
         .into_iter()
         .flatten()
@@ -206,6 +234,13 @@ impl Service {
         self.group.key()
     }
 
+    /// Fills `output` with bytes that follow from the group key, for another protocol
+    /// ([`groupkey::exporter`]). Returns the epoch. Fails with
+    /// [`Misuse::NotCreated`](groupkey::error::Misuse::NotCreated) before there is a group.
+    pub fn export(&self, label: &str, context: &[u8], output: &mut [u8]) -> Result<Epoch, Error> {
+        self.group.export(label, context, output)
+    }
+
     /// Returns the members' names and numbers.
     pub fn members(&self) -> Vec<(String, MemberId)> {
         self.roster.members().map(|(id, record)| (record.name.clone(), MemberId(id))).collect()
@@ -218,11 +253,19 @@ impl Service {
 
     /// Returns the devices that are or were members, from the number `from` on.
     pub fn devices(&self, from: MemberId) -> impl Iterator<Item = DeviceStatus<'_>> {
-        self.roster.records(from.0).map(|(number, record)| DeviceStatus {
-            name: &record.name,
-            member: MemberId(number),
-            is_current: record.standing.is_current(),
-            is_barred: record.standing.is_barred(),
+        let present = self.group.epoch();
+        self.roster.records(from.0).map(move |(number, record)| {
+            let is_current = record.standing.is_current();
+            let sighting = self.sightings.of(number).filter(|_| is_current);
+            DeviceStatus {
+                name: &record.name,
+                member: MemberId(number),
+                is_current,
+                is_barred: record.standing.is_barred(),
+                confirmed: sighting.and_then(|sighting| sighting.epoch),
+                seen: sighting.map(|sighting: &Sighting| sighting.at),
+                is_behind: sighting.is_some_and(|sighting| sighting.is_behind(present)),
+            }
         })
     }
 
@@ -239,6 +282,17 @@ impl Service {
     /// Returns the history of operations since the process began.
     pub const fn history(&self) -> &OperationHistory {
         &self.history
+    }
+
+    /// Returns the trail of operations: who did what, and what came of it.
+    pub const fn trail(&self) -> &Trail {
+        &self.trail
+    }
+
+    /// Says for whom the next operation is. Without it, the trail names the program.
+    pub fn acting_for(&mut self, actor: Actor) -> &mut Self {
+        self.trail.act_for(actor);
+        self
     }
 
     /// Returns the counters of accepted and refused messages since the process began.
@@ -267,45 +321,16 @@ impl Service {
         Ok(self.log.has_room_for(entries, self.policy.limits.log)?)
     }
 
-    /// Evicts a member and bars it from rejoining. A former member is only barred. A group has at
-    /// least two members. An eviction from a group of two takes effect when a third member joins,
-    /// and returns [`OperationError::BarredOnly`] until then.
-    pub fn evict(
-        &mut self,
-        name: &str,
-        now: u64,
-        rng: &mut ChaCha20Rng,
-    ) -> Result<Epoch, OperationError> {
-        self.require_confirmed()?;
-        self.ready_for_the_operator()?;
-        let Some((member, record)) = self.roster.record(name) else {
-            return Err(OperationError::Unknown(name.to_owned()));
-        };
-        let standing = record.standing;
-        self.admission.dismiss(name);
-        if !standing.is_barred() {
-            self.log(&LogEntry::Barred(member, true));
-            self.roster.bar(member);
-            self.succession.forget(member);
-        }
-        let removed = if standing.is_current() { self.remove(member, now, rng) } else { Ok(()) };
-        match removed {
-            Err(OperationError::Refused(error)) => {
-                self.commit(now)?;
-                Err(OperationError::BarredOnly(error))
-            }
-            removed => {
-                removed?;
-                self.commit(now)?;
-                Ok(self.group.epoch())
-            }
-        }
-    }
-
     /// Lets an evicted device join again with its earlier credentials. Until the device rejoins,
     /// another device may also join under its name, with a token or with the identity that the
     /// policy lists.
     pub fn readmit(&mut self, name: &str, now: u64) -> Result<(), OperationError> {
+        self.trail.begin(TrailOperation::Readmit, Some(name));
+        let done = self.unbar(name, now);
+        self.settled(done, now)
+    }
+
+    fn unbar(&mut self, name: &str, now: u64) -> Result<(), OperationError> {
         self.require_confirmed()?;
         self.ready_for_the_operator()?;
         let Some((member, _)) = self.roster.record(name) else {
@@ -319,22 +344,61 @@ impl Service {
     /// Changes the key without a join or leave. Members take messages under the key before for a while
     /// ([`MessageSettings::grace`](groupkey::messages::MessageSettings::grace)).
     pub fn rekey(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<Epoch, OperationError> {
-        self.require_confirmed()?;
-        self.ready_for_the_operator()?;
-        self.change_key(now, rng)
+        self.trail.begin(TrailOperation::Rekey, None);
+        let done = self.require_ready().and_then(|()| self.change_key(now, rng));
+        self.settled(done, now)
     }
 
     /// Changes the key without a join or leave, and without grace: it may have leaked. From the notice
     /// of the new epoch on, members neither take nor send messages under an earlier key, whether they
     /// have the new one or not.
     pub fn rekey_hard(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<Epoch, OperationError> {
-        self.require_confirmed()?;
-        self.ready_for_the_operator()?;
+        self.trail.begin(TrailOperation::RekeyHard, None);
+        let done = self.require_ready().and_then(|()| self.change_key_hard(now, rng));
+        self.settled(done, now)
+    }
+
+    fn change_key_hard(
+        &mut self,
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<Epoch, OperationError> {
         self.command(OwnedCommand::Rekey, now, rng)?;
+        self.staging.hurry();
         self.log(&LogEntry::Hardened);
         self.group.refuse_before(self.group.epoch());
         self.commit(now)?;
         Ok(self.group.epoch())
+    }
+
+    /// Puts a decision on record that changes nothing of the group.
+    pub fn decided(&mut self, decision: &str) {
+        self.trail.begin(TrailOperation::Decide, Some(decision));
+        if !self.is_confirmed() {
+            self.trail.withdraw();
+        }
+    }
+
+    fn require_ready(&self) -> Result<(), OperationError> {
+        self.require_confirmed()?;
+        Ok(self.ready_for_the_operator()?)
+    }
+
+    /// Records an operation that was refused. What was done is recorded with it.
+    fn settled<T>(
+        &mut self,
+        done: Result<T, OperationError>,
+        now: u64,
+    ) -> Result<T, OperationError> {
+        match &done {
+            Ok(_) => {}
+            Err(OperationError::Fatal(_) | OperationError::Unconfirmed) => self.trail.withdraw(),
+            Err(error) => {
+                self.trail.refuse(error);
+                self.commit(now)?;
+            }
+        }
+        done
     }
 
     /// Writes the state in place of the log, and ends the service.
@@ -395,6 +459,7 @@ impl Service {
         rng.fill_bytes(&mut *seed);
         let mut own = ChaCha20Rng::from_seed(*seed);
         let draw = StepRandomness::at(now, &own);
+        let before = self.group.epoch();
         let left = match self.group.receive(party, bytes, now, &mut own) {
             Ok(left) => left,
             Err(error) => {
@@ -410,6 +475,10 @@ impl Service {
         if asks {
             self.answer(sender, left);
             return Ok(());
+        }
+        if self.group.epoch() != before {
+            // A member may have left.
+            self.staging.hurry();
         }
         self.log(&LogEntry::Received(party.number(), bytes.to_vec().into(), draw));
         let _ = self.post(left);
@@ -441,12 +510,23 @@ impl Service {
     fn connected(&mut self, now: u64) {
         self.rekeying.connected(now);
         self.announcing.connected(now);
+        self.sightings.connected(now);
     }
 
     fn tick(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
         let due = |deadline: Option<u64>| deadline.is_some_and(|at| at <= now);
+        if due(self.staging.due()) {
+            self.stage(now);
+        }
+        let evictions_wait = self.evictions.due().is_some();
+        if due(self.evictions.due()) || evictions_wait && due(self.admission.due()) {
+            self.evict_waiting(now, rng)?;
+        }
         if due(self.admission.due()) {
-            self.admit(now, rng)?;
+            match self.staging.busy_until() {
+                Some(until) => self.admission.put_off(until),
+                None => self.admit(now, rng)?,
+            }
         }
         if due(self.resumptions.due()) {
             self.resume_waiting(now)?;
@@ -457,14 +537,25 @@ impl Service {
         if due(self.announcing.due()) {
             self.announcing.repeated();
             let notice = self.notice();
+            self.announcing.note(&notice);
             for topic in [self.topics.state(), self.topics.epoch()] {
                 self.publisher.publish_unstored(topic, notice.clone(), true);
             }
         }
+        if due(self.sightings.due()) {
+            self.look_around(now);
+        }
+        if let Some(until) = self.staging.busy_until().filter(|_| due(self.rekeying.due())) {
+            self.rekeying.put_off(until);
+        }
         if due(self.rekeying.due()) {
             self.rekeying.wait(now);
             let rekeyed = match self.ready() {
-                Ok(()) => self.change_key(now, rng),
+                Ok(()) => {
+                    let rule = Actor::Policy("period_s".to_owned());
+                    self.trail.begin_by(rule, TrailOperation::Rekey, None);
+                    self.change_key(now, rng).inspect_err(|_| self.trail.withdraw())
+                }
                 Err(fatal) => Err(fatal.into()),
             };
             match rekeyed {
@@ -473,7 +564,7 @@ impl Service {
                 Ok(_) | Err(_) => {}
             }
         }
-        if due(self.publisher.forget_due()) {
+        if due(self.publisher.forget_due()) || self.trail.is_pending() {
             self.commit(now)?;
         }
         Ok(())
@@ -483,20 +574,6 @@ impl Service {
         self.command(OwnedCommand::Rekey, now, rng)?;
         self.commit(now)?;
         Ok(self.group.epoch())
-    }
-
-    fn remove(
-        &mut self,
-        member: u32,
-        now: u64,
-        rng: &mut ChaCha20Rng,
-    ) -> Result<(), OperationError> {
-        self.command(OwnedCommand::Remove(member), now, rng)?;
-        if let Some(name) = self.roster.at(member).map(|record| record.name.clone()) {
-            self.publish(self.topics.welcome(&name), self.group.farewell(member), false);
-            self.publisher.report(ServiceEvent::Left { name, member: MemberId(member) });
-        }
-        Ok(())
     }
 
     /// Gives the controller a command, and adds the step's log entry and messages to the change.
@@ -519,6 +596,7 @@ impl Service {
     /// Notes who is a member after a command.
     fn note(&mut self, command: &OwnedCommand) {
         self.roster.note(command);
+        self.staging.note(command);
         let gone = match command {
             OwnedCommand::Remove(member) => core::slice::from_ref(member),
             OwnedCommand::Batch(_, leaving) => leaving,
@@ -533,6 +611,7 @@ impl Service {
     /// Adds an entry to the current change.
     fn log(&mut self, entry: &LogEntry) {
         self.continuity.note(entry);
+        self.trail.hear(entry);
         self.log.add(entry);
     }
 
@@ -563,23 +642,36 @@ impl Service {
 
     fn notice(&self) -> Vec<u8> {
         let members = self.roster.current();
-        self.group.notice(&self.policy.prefix, members, self.resumptions.count(), &self.log.state())
+        let (prefix, expectations) = (&self.policy.prefix, self.policy.expectations());
+        let (resumptions, state) = (self.resumptions.count(), self.log.state());
+        let expected = (self.staging.active(), expectations);
+        self.group.notice(prefix, members, resumptions, &state, expected)
     }
 
     /// Makes the change of the current input durable, and then publishes its messages.
     fn commit(&mut self, now: u64) -> Result<(), Fatal> {
-        if self.log.is_news() {
-            let notice = self.notice();
-            self.publisher.queue_first(self.topics.state(), notice);
+        for (record, hash) in self.trail.settle(now, self.group.epoch()) {
+            self.log(&LogEntry::Operated(Box::new(record), hash.into()));
         }
         let epoch = self.group.epoch();
-        if let Some(before) = self.announcing.announce(epoch) {
-            let (members, notice) = (self.roster.current(), self.notice());
+        let is_news = self.log.is_news();
+        let change = self.announcing.announce(epoch);
+        if change.is_some() {
+            self.staging.changed(epoch, now);
+        }
+        let notice = if is_news || change.is_some() { self.notice() } else { Vec::new() };
+        if is_news {
+            self.announcing.note(&notice);
+            self.publisher.queue_first(self.topics.state(), notice.clone());
+        }
+        if let Some(before) = change {
+            let members = self.roster.current();
             self.publish(self.topics.epoch(), notice, true);
             let publishes = self.publisher.queued();
             self.history.note((before, epoch), now, members, publishes);
             self.publisher.report(ServiceEvent::Rekeyed { epoch, members });
             self.rekeying.rekeyed(now);
+            self.sightings.rekeyed(now);
         }
         self.history.discard();
         self.succession.update(&self.roster);
@@ -608,14 +700,18 @@ impl Service {
     }
 }
 
-/// The maximum number of entries that one operation adds to the log. The largest admission adds one
-/// for each device and two for each command.
-const ENTRIES_OF_AN_OPERATION: u64 = 64;
+/// The maximum number of members that one change of the key takes in, or lets go. It keeps the change's
+/// message short.
+const AT_ONCE: usize = 64;
+
+/// The maximum number of entries that one operation adds to the log. An admission adds two for each
+/// device, two more for a member that had lost its state, and one for the trail.
+const ENTRIES_OF_AN_OPERATION: u64 = 4 * AT_ONCE as u64 + 9;
 
 /// The number of entries at the end of the log that only [`Service::evict`], [`Service::readmit`]
 /// and [`Service::rekey`] use. Whoever fills the rest, by joining or by messages, can still be
-/// evicted. An eviction takes two entries.
-const RESERVED_FOR_THE_OPERATOR: u64 = 256;
+/// evicted. An eviction takes three entries.
+const RESERVED_FOR_THE_OPERATOR: u64 = 2 * ENTRIES_OF_AN_OPERATION;
 
 impl fmt::Debug for Service {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -117,6 +117,8 @@ pub struct MemoryStore(Arc<Mutex<StoredLog>>);
 pub enum StoreError {
     /// The medium failed: its error message.
     Failed(String),
+    /// Another process has it open.
+    InUse,
     /// The log is from another version, or damaged.
     Unreadable,
     /// The log has the maximum number of entries.
@@ -192,6 +194,7 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Failed(what) => write!(f, "the store failed: {what}"),
+            Self::InUse => write!(f, "the store failed: another groupkey serve has it open"),
             Self::Unreadable => write!(f, "the store is damaged, or from another version"),
             Self::Full { limit } => {
                 write!(f, "the store's log is full ({limit} entries): start a new group")

@@ -5,11 +5,12 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use futures_core::Stream;
-use groupkey::{Epoch, Key};
+use groupkey::{Epoch, Key, MemberId};
 use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::member::MemberSettingsError;
 use groupkey_mqtt::{
-    ConnectError, Connection, Membership, MembershipError, MembershipSettings, Secret, connect,
+    ConnectError, Connection, Membership, MembershipError, MembershipReceiver, MembershipSettings,
+    Secret, connect,
 };
 use groupkey_testbed::{broker, demo};
 use tokio::io::AsyncReadExt;
@@ -148,4 +149,56 @@ async fn a_new_key_is_watched_and_an_event() {
         panic!("the member has ended");
     };
     timeout(PATIENCE, rekeyed).await.expect("the key is an event");
+}
+
+/// One task hears, others send, and each half keeps the device connected by itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn halves_are_moved_apart() {
+    let group = demo::start(&["anna", "bert"]).unwrap();
+    let [anna, bert] = members(&group, ["anna", "bert"]).await;
+    let (sender, receiver) = anna.split();
+    let (by_anna, others) = (sender.number().await, bert.sender());
+    let heard = tokio::spawn(hear(bert.split().1, by_anna, 20));
+    let senders = [0_u8, 10].map(|first| {
+        let sender = sender.clone();
+        tokio::spawn(async move {
+            for number in first..first + 10 {
+                sender.send(&[number]).await.unwrap();
+            }
+        })
+    });
+    for task in senders {
+        timeout(PATIENCE, task).await.unwrap().unwrap();
+    }
+    timeout(PATIENCE, sender.acknowledged()).await.unwrap();
+    let (mut contents, bert) = timeout(PATIENCE, heard).await.unwrap().unwrap();
+    contents.sort();
+    assert_eq!(contents, (0..20).map(|number| vec![number]).collect::<Vec<_>>());
+    // A receiver alone still hears.
+    drop(sender);
+    let by_bert = others.number().await;
+    others.send(b"to the receiver").await.unwrap();
+    let heard = timeout(PATIENCE, hear(receiver, by_bert, 1)).await.unwrap();
+    assert_eq!(heard.0, [b"to the receiver"]);
+    // A sender alone still sends.
+    drop(bert);
+    others.send(b"by the sender").await.unwrap();
+    let heard = timeout(PATIENCE, hear(heard.1, by_bert, 1)).await.unwrap();
+    assert_eq!(heard.0, [b"by the sender"]);
+}
+
+/// Hears so many messages of a member.
+async fn hear(
+    mut receiver: MembershipReceiver,
+    from: Option<MemberId>,
+    count: usize,
+) -> (Vec<Vec<u8>>, MembershipReceiver) {
+    let mut contents = Vec::new();
+    while contents.len() < count {
+        let received = receiver.next().await.unwrap();
+        if Some(received.sender) == from {
+            contents.push(received.content);
+        }
+    }
+    (contents, receiver)
 }

@@ -136,7 +136,7 @@ fn the_same_operations_send_the_same_bytes() {
         let mut live = Live::new(&form, 5);
         // The service drew an instance, so all its keys and signatures belong to that.
         let context = *live.service.context();
-        let setting = Setting { group: form.group, suite: Suite::Standard, context };
+        let setting = Setting::new(form.group, Suite::Standard).with_context(context);
         let mut simulation = simulation(&form).in_setting(setting);
         let simulated = |simulation: &GroupSimulation| -> Vec<_> {
             simulation.sent().map(|(to, bytes)| (to, bytes.to_vec())).collect()

@@ -17,6 +17,7 @@
 
 mod carrier;
 mod catching_up;
+mod direct;
 mod operation;
 
 use std::collections::{BTreeMap, HashMap};
@@ -186,7 +187,7 @@ impl<C: Carrier> SimulatedGroup<C> {
         let setting = configuration.setting(group, *suite, *protection, "", instance);
         let mut group = Self {
             setting,
-            credentials: Credentials::new(settings.protection, settings.seed),
+            credentials: Credentials::for_suite(settings.suite, settings.protection, settings.seed),
             rng: ChaCha20Rng::seed_from_u64(settings.seed),
             carrier,
             seats: Vec::new(),
@@ -213,6 +214,14 @@ impl<C: Carrier> SimulatedGroup<C> {
     pub const fn in_setting(mut self, setting: Setting) -> Self {
         self.setting = setting;
         self
+    }
+
+    /// Sets whether what follows happens without the network, for what leads up to an operation. It
+    /// does so only where nobody can tell: the group settles before each operation, and connections
+    /// do not end. Links must not change with time. Times and bytes of what happens so mean nothing.
+    pub fn skip_network(&mut self, skip: bool) {
+        let is_felt = self.settings.rest != Rest::Settled || self.connections_end();
+        self.carrier.carry_directly(skip && !is_felt);
     }
 
     /// Creates the group with this many members.
@@ -273,15 +282,20 @@ impl<C: Carrier> SimulatedGroup<C> {
         self.finish()
     }
 
-    /// Returns this many of the current members, from the one in the middle on.
-    pub fn members_in_the_middle(&self, count: usize) -> Vec<MemberId> {
+    /// Returns the current members, in the order in which they joined.
+    pub fn current_members(&self) -> Vec<MemberId> {
         let current = self.seats.iter().filter(|seat| seat.is_current_member());
-        let members: Vec<_> = current
+        current
             .filter_map(|seat| match seat.id {
                 PartyId::Member(member) => Some(member),
                 PartyId::Controller | PartyId::SubgroupController(_) => None,
             })
-            .collect();
+            .collect()
+    }
+
+    /// Returns this many of the current members, from the one in the middle on.
+    pub fn members_in_the_middle(&self, count: usize) -> Vec<MemberId> {
+        let members = self.current_members();
         members.iter().skip(members.len() / 2).take(count).copied().collect()
     }
 

@@ -246,6 +246,15 @@ impl Network {
         self.topics[topic.0 as usize].remove(&client);
     }
 
+    /// Returns the clients that get what is published on a topic.
+    pub(crate) fn subscribers(&self, topic: Topic) -> impl Iterator<Item = ClientId> {
+        let (alone, several) = match topic {
+            Topic::Client(client) => (Some(client), None),
+            Topic::Shared(topic) => (None, self.topics.get(topic.0 as usize)),
+        };
+        alone.into_iter().chain(several.into_iter().flatten().copied())
+    }
+
     /// Replaces one direction of a client's link from now on.
     pub fn set_link(&mut self, client: ClientId, direction: Direction, profile: LinkProfile) {
         self.set_back(client.0);

@@ -33,8 +33,8 @@ fn algebra(criterion: &mut Criterion) {
         let mut pairs = Pairs { group, suite };
         match suite {
             Suite::Standard => pairs.compare(&Ristretto::new()),
-            // The group of `standard`.
-            Suite::Constrained => {}
+            // The group of `standard`, and none.
+            Suite::Constrained | Suite::Pq => {}
             Suite::Published => {
                 pairs.compare(&Modp::<{ U1024::LIMBS }, { U192::LIMBS }>::new(160, false));
             }

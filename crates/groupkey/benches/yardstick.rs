@@ -22,8 +22,7 @@ fn yardstick(criterion: &mut Criterion) {
         for profile in Profile::ALL {
             let configuration = scheme.configuration(profile);
             // Those with pairings take longer by far: `boneh.rs`, `nishat.rs`.
-            let pairs = ["boneh-fat", "boneh-thin", "nishat"].contains(&scheme.id);
-            if is_served(&configuration) && !pairs {
+            if is_served(&configuration) && !scheme.computes_pairings() {
                 measure(criterion, &configuration, &prices);
             }
         }

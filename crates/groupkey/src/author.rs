@@ -18,6 +18,8 @@
 //!   been made before an eviction that preceded it.
 //! - **What only some parties have:** [`Messages`] with keys of their own or with [`Encapsulation`],
 //!   [`Knowledge`] of other keys, a common [`EventOrder`], and [`PartyState`] that is saved.
+//! - **Changes with a sponsor:** [`sponsored`] says what a command asks of each member, where one of
+//!   them acts for all.
 //! - **Long-term keys:** a driver hands in [`PeerKeys`].
 //!
 //! The entry in the catalogue is a [`Scheme`](crate::catalogue::Scheme).
@@ -28,6 +30,8 @@ pub use crate::context::Draft;
 pub use crate::context::PeerKeys;
 #[cfg(feature = "research")]
 pub use crate::context::{Rule, Traced, Tracer};
+#[cfg(feature = "distributed")]
+pub use crate::mechanisms::sponsored;
 pub use crate::outbox::Outgoing;
 pub use crate::party::{Encapsulation, EventOrder, Knowledge, Messages};
 pub use crate::saved_state::PartyState;

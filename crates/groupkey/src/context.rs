@@ -1,17 +1,27 @@
 //! The only interface of a party to the outside: everything it may use comes through its
 //! [`Context`].
 
+mod batch;
 mod draft;
+mod foreign;
 #[cfg(feature = "distributed")]
 mod group;
 #[cfg(feature = "pairing")]
 mod integer;
 mod keys;
+#[cfg(feature = "distributed")]
+mod labelled;
 mod messages;
 #[cfg(feature = "pairing")]
 mod pairing;
 #[cfg(feature = "distributed")]
 mod peers;
+#[cfg(feature = "centralized")]
+mod polynomial;
+#[cfg(feature = "centralized")]
+mod residue;
+#[cfg(feature = "centralized")]
+mod short;
 mod state;
 mod step;
 mod trace;

@@ -22,6 +22,10 @@
 //! [`Misbehaviour::SkippedEpoch`](crate::error::Misbehaviour::SkippedEpoch), give the device
 //! [`Command::CatchUp`] and transmit the request.
 //!
+//! **Restarts.** A member of a scheme with a controller keeps its membership ([`Device::membership`]), and
+//! resumes it ([`Device::resume`]): the group's key stays. Without that, the controller removes it and
+//! adds it again.
+//!
 //! **Evictions.** In a distributed scheme the members tell each other who the members are. Who joins
 //! or catches up believes every device whose public key it has, an evicted one included. So give
 //! [`Device::forget`] to all devices when a member is evicted, and before a device joins or
@@ -34,6 +38,8 @@
 //! ```
 #![doc = include_str!("../examples/own_transport.rs")]
 //! ```
+
+mod resumption;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -50,7 +56,7 @@ use crate::identity::{Epoch, GroupId, Instance, MemberId, PartyId};
 use crate::messages::{self, Messenger, Received};
 use crate::outbox::{Channel, Event, Outbox, Recipient};
 use crate::party::{Command, Party};
-use crate::protection::{Directory, Guard, Identity, MacKey, Protection, PublicIdentity};
+use crate::protection::{Directory, Identity, MacKey, Protection, PublicIdentity};
 use crate::schemes::catalogue::Configuration;
 use crate::secret::Key;
 
@@ -66,6 +72,10 @@ pub struct Device {
     outbox: Outbox,
     open: VecDeque<(Recipient, Vec<u8>)>,
     confidential: VecDeque<(Recipient, Zeroizing<Vec<u8>>)>,
+    /// What the controller gave over the confidential channel, if the device remembers it.
+    enrolment: Option<Vec<Zeroizing<Vec<u8>>>>,
+    /// Whether the device has resumed its membership, and has no key yet.
+    resumes: bool,
 }
 
 /// What all devices of a group agree on. If one has something else, the others refuse its messages.
@@ -86,6 +96,14 @@ pub struct Group {
 pub enum Keys {
     /// One key for all devices: 16 bytes a message. Any device can send in the name of any other.
     Mac(MacKey),
+    /// One signature (Ed25519) for all messages of a step: 88 bytes a message, and 16 for each level of
+    /// their hash tree. For controllers that send many messages at once.
+    Merkle {
+        /// The key with which this device signs.
+        identity: Identity,
+        /// The public keys of the devices whose messages are accepted.
+        directory: BTreeMap<PartyId, PublicIdentity>,
+    },
     /// A signature (Ed25519): 64 bytes a message. Only the sender can have made it.
     Signature {
         /// The key with which this device signs.
@@ -146,6 +164,8 @@ impl Device {
             outbox: Outbox::new(),
             open: VecDeque::new(),
             confidential: VecDeque::new(),
+            enrolment: None,
+            resumes: false,
         }
     }
 
@@ -153,7 +173,12 @@ impl Device {
     /// members. A program that does not call this links no code for messages.
     #[must_use]
     pub fn with_messages(mut self, settings: messages::MessageSettings) -> Self {
-        self.talk = Some(Box::new(Conversation { settings, messenger: None }));
+        self.talk = Some(Box::new(Conversation {
+            settings,
+            messenger: None,
+            resumptions: 0,
+            resumed: None,
+        }));
         self
     }
 
@@ -166,6 +191,7 @@ impl Device {
     /// message to the group.
     pub fn receive(&mut self, bytes: &[u8], now: u64) -> Result<Vec<DeviceOutput>, Error> {
         if bytes.first() != Some(&COSE_ENCRYPT0) {
+            self.require_answer(bytes)?;
             return self.step(now, |cx, party| cx.deliver(party, Channel::Open, bytes));
         }
         let received = self.talk(now, |cx, talk| talk.open(cx, bytes))?;
@@ -179,7 +205,12 @@ impl Device {
         bytes: &[u8],
         now: u64,
     ) -> Result<Vec<DeviceOutput>, Error> {
-        self.step(now, |cx, party| cx.deliver(party, Channel::Confidential, bytes))
+        let happened =
+            self.step(now, |cx, party| cx.deliver(party, Channel::Confidential, bytes))?;
+        self.enrolment
+            .iter_mut()
+            .for_each(|enrolment| enrolment.push(Zeroizing::new(bytes.to_vec())));
+        Ok(happened)
     }
 
     /// Encrypts at most 65,535 bytes to the group. [`Self::outgoing`] yields the message.
@@ -193,11 +224,13 @@ impl Device {
     /// with [`Misuse::NoIdentity`] if a MAC protects the group: nothing keeps a former member from
     /// speaking for others then.
     pub fn forget(&mut self, party: PartyId) -> Result<(), Error> {
-        let Keys::Signature { directory, .. } = &mut self.keys else {
-            return Err(Misuse::NoIdentity.into());
-        };
-        directory.remove(&party);
-        Ok(())
+        match &mut self.keys {
+            Keys::Mac(_) => Err(Misuse::NoIdentity.into()),
+            Keys::Merkle { directory, .. } | Keys::Signature { directory, .. } => {
+                directory.remove(&party);
+                Ok(())
+            }
+        }
     }
 
     /// Yields the messages to transmit, oldest first. Each is yielded once.
@@ -242,6 +275,7 @@ impl Device {
         if let (PartyId::Member(_), Some(talk)) = (self.me, &mut self.talk) {
             talk.follow(&mut cx, &**party)?;
         }
+        self.resumes &= self.party.group_key().is_none();
         let happened = self.outbox.events().iter().copied().map(DeviceOutput::Event).collect();
         for message in self.outbox.messages() {
             let bytes = message.bytes.to_vec();
@@ -280,12 +314,22 @@ trait GroupMessages: Send {
 
     /// Decrypts. Fails as [`Self::seal`], or if nobody of the group has sent this.
     fn open(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<Received, Error>;
+
+    /// Notes the number of resumptions.
+    fn note_resumptions(&mut self, count: u32);
+
+    /// Takes no message of the first epoch whose session began before this resumption.
+    fn resume(&mut self, count: u32);
 }
 
 struct Conversation {
     settings: messages::MessageSettings,
     /// Present from the first group key on.
     messenger: Option<Messenger>,
+    /// How often members resumed.
+    resumptions: u32,
+    /// The resumption of this device, until it has a key.
+    resumed: Option<u32>,
 }
 
 impl GroupMessages for Conversation {
@@ -293,7 +337,11 @@ impl GroupMessages for Conversation {
         if self.messenger.is_none() && party.group_key().is_some() {
             self.messenger = Some(Messenger::new(cx, self.settings)?);
         }
-        self.messenger.iter_mut().for_each(|messenger| messenger.follow(cx, party));
+        if let Some(messenger) = &mut self.messenger {
+            messenger.follow(cx, party);
+            messenger.note_resumption(self.resumptions);
+            self.resumed.take().into_iter().for_each(|count| messenger.require_resumption(count));
+        }
         Ok(())
     }
 
@@ -304,17 +352,23 @@ impl GroupMessages for Conversation {
     fn open(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<Received, Error> {
         self.messenger.as_mut().ok_or(Misuse::NotCreated)?.open(cx, bytes)
     }
+
+    fn note_resumptions(&mut self, count: u32) {
+        self.resumptions = count.max(self.resumptions);
+        self.messenger.iter_mut().for_each(|messenger| messenger.note_resumption(count));
+    }
+
+    fn resume(&mut self, count: u32) {
+        self.resumptions = count.max(self.resumptions);
+        self.resumed = Some(count);
+    }
 }
 
 impl Group {
     /// Returns the setting of a device with these keys. A transport of one's own has no prefix.
     fn setting(&self, keys: &Keys) -> Setting {
         let Self { configuration, suite, id, instance } = self;
-        let guard = match keys {
-            Keys::Mac(_) => Guard::Mac,
-            Keys::Signature { .. } => Guard::Signature,
-        };
-        configuration.setting(*id, *suite, guard, "", *instance)
+        configuration.setting(*id, *suite, keys.protection().guard(), "", *instance)
     }
 }
 
@@ -327,6 +381,7 @@ impl Keys {
     const fn protection(&self) -> Protection<'_> {
         match self {
             Self::Mac(key) => Protection::Mac(key),
+            Self::Merkle { identity, directory } => Protection::Merkle { identity, directory },
             Self::Signature { identity, directory } => {
                 Protection::Signature { identity, directory }
             }
@@ -336,7 +391,7 @@ impl Keys {
 
 impl Directory for BTreeMap<PartyId, PublicIdentity> {
     fn public_identity(&self, party: PartyId) -> Option<PublicIdentity> {
-        self.get(&party).copied()
+        self.get(&party).cloned()
     }
 }
 
@@ -373,15 +428,18 @@ mod tests {
 
     /// Returns a gateway and three members whose messages are signed, before the group is created.
     fn deployed() -> (Device, [Device; 3]) {
+        deployed_with(|identity, directory| Keys::Signature { identity, directory })
+    }
+
+    fn deployed_with(
+        keys: fn(Identity, BTreeMap<PartyId, PublicIdentity>) -> Keys,
+    ) -> (Device, [Device; 3]) {
         let secret = |party: PartyId| [party.number() as u8 + 1; 32];
         let parties = [PartyId::Controller].into_iter().chain(IDS.map(PartyId::Member));
         let directory = parties
             .map(|party| (party, Identity::from_secret(&secret(party)).public()))
             .collect::<BTreeMap<_, _>>();
-        let keys = |party| {
-            let identity = Identity::from_secret(&secret(party));
-            Keys::Signature { identity, directory: directory.clone() }
-        };
+        let keys = |party| keys(Identity::from_secret(&secret(party)), directory.clone());
         let rng = |party| ChaCha20Rng::from_seed(secret(party));
         let (group, me) = (group("lkh-group"), PartyId::Controller);
         let mut gateway = Device::controller(&group, keys(me), rng(me)).unwrap();
@@ -402,7 +460,14 @@ mod tests {
 
     #[test]
     fn a_member_that_missed_an_epoch_catches_up() {
-        let (mut gateway, [mut first, mut second, _]) = deployed();
+        let of_a_step = |identity, directory| Keys::Merkle { identity, directory };
+        for group in [deployed(), deployed_with(of_a_step)] {
+            misses_an_epoch_and_catches_up(group);
+        }
+    }
+
+    fn misses_an_epoch_and_catches_up(group: (Device, [Device; 3])) {
+        let (mut gateway, [mut first, mut second, _]) = group;
         gateway.command(Command::Create(&IDS[..2]), 0).unwrap();
         let created: Vec<_> = gateway.outgoing().collect();
         for (_, bytes) in created {

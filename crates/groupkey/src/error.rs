@@ -63,6 +63,8 @@ pub enum Misbehaviour {
     InvalidElement,
     /// A list of members or elements of the wrong length or with repetitions.
     InvalidRoster,
+    /// A signed message of a sender that has not introduced itself yet.
+    UnknownSender,
 }
 
 /// How the caller misused the interface.
@@ -138,6 +140,9 @@ pub enum Unsupported {
     Operation,
     /// This party's state cannot be saved. Those of controllers and of subgroup controllers can.
     SavedState,
+    /// The suite does not have what the scheme is built on
+    /// ([`Scheme::unsuited_to`](crate::catalogue::Scheme::unsuited_to)).
+    Suite,
     /// More members than the scheme's parameters allow.
     TooManyMembers {
         /// The largest number of members.
@@ -200,6 +205,7 @@ impl fmt::Display for Misbehaviour {
             Self::NothingForUs => write!(f, "it carries no key for this member"),
             Self::InvalidElement => write!(f, "a group element is not valid"),
             Self::InvalidRoster => write!(f, "its list of members is not valid"),
+            Self::UnknownSender => write!(f, "its sender has not introduced itself yet"),
         }
     }
 }
@@ -260,6 +266,7 @@ impl fmt::Display for Unsupported {
             }
             Self::Operation => write!(f, "the scheme has no such operation"),
             Self::SavedState => write!(f, "only the state of controllers can be saved"),
+            Self::Suite => write!(f, "the suite does not have what the scheme is built on"),
             Self::TooManyMembers { limit } => {
                 write!(f, "the scheme's parameters allow at most {limit} members")
             }

@@ -46,7 +46,8 @@
 //! A device needs one family of schemes. The features `centralized` (default), `hybrid`, `distributed`
 //! and `pairing` choose the families. `signatures` (default) adds messages signed by their sender.
 //! `suite-standard` (default) and `suite-constrained` are the algorithms; [`Suite`] is always named.
-//! `research` adds the papers' broken forms and weak algorithms.
+//! `research` adds the papers' broken forms and weak algorithms. `tracing` says what happens to a
+//! subscriber, and no secret.
 //!
 //! Where to look: [`device`] for a program of yours, [`messages`] among the members, [`error`] for what
 //! can go wrong. [`Party`] is the contract that every scheme implements, [`Context`] has the functions
@@ -69,6 +70,8 @@ mod catching_up;
 mod context;
 pub mod crypto;
 pub mod device;
+#[cfg_attr(not(feature = "tracing"), path = "diagnostics_off.rs")]
+mod diagnostics;
 pub mod error;
 pub mod exporter;
 mod identity;

@@ -14,10 +14,19 @@
 //! - Messages of the previous epoch are accepted for a grace period. Then the key of that epoch is
 //!   wiped. A message of a later epoch shows that the receiver missed something. If the key may have
 //!   leaked, there is no such period ([`Messenger::refuse_before`]).
+//! - A member may hold a key and accept messages under the next one ([`Messenger::hold`]), so that no
+//!   message comes before its key.
 //! - With signatures, a COSE_Sign1 is encrypted. The sender signs first, so that no party without
 //!   the key sees who signed what. The signature covers the protected header around it, and the key
 //!   that encrypts it. So a member cannot put another member's content into a message of its own,
 //!   nor under another key. Without signatures, any member can speak in the name of any other.
+//! - Where members do not know each other's public keys, a sender has a credential that gives it its
+//!   key ([`Messenger::introduce`]). It is inside the encryption of every sixteenth message of a
+//!   session, from the first on, and of one that comes after a while. A receiver checks it once
+//!   ([`Directory::introduced`]) and remembers the key: so in one group, a number must never belong
+//!   to two keys.
+//!
+//! [`Directory::introduced`]: crate::protection::Directory::introduced
 //!
 //! If a scheme has encryption of its own, [`Messenger::encrypt`] makes messages with it. Each such
 //! message has a key of its own, and carries it.
@@ -47,9 +56,11 @@
 //! ```
 
 mod encryption;
+mod holding;
 mod object;
 mod window;
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
@@ -57,15 +68,16 @@ use core::fmt;
 use zeroize::{Zeroize, Zeroizing};
 
 use self::object::{
-    Object, ObjectHeader, SenderSession, decode_signed, encode_signed, encrypt_structure,
-    signature_structure,
+    Object, ObjectHeader, SenderSession, SignedContent, encrypt_structure, signature_structure,
 };
 use self::window::ReplayWindow;
 use crate::context::Context;
-use crate::crypto::MessageNonce;
+use crate::crypto::{MessageNonce, Signing};
+use crate::diagnostics;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId, PartyId};
 use crate::party::{MessageKey, Messages, Party};
+use crate::protection::{IdentityBytes, PublicIdentity};
 use crate::secret::Key;
 
 /// Settings of messages. The members of a group must agree on whether senders sign.
@@ -78,7 +90,8 @@ pub struct MessageSettings {
     pub signed: Option<bool>,
     /// How this member's messages get their nonces. Receivers read both kinds.
     pub nonces: Nonces,
-    /// How many senders' counters are remembered in an epoch, at most. Each takes 56 bytes.
+    /// How many senders' counters are remembered in an epoch, at most. Each takes 56 bytes. As many senders'
+    /// public keys are remembered, of those that introduced themselves. Each takes 36 bytes.
     pub sources: usize,
 }
 
@@ -98,8 +111,6 @@ pub enum Nonces {
 /// Encrypts a member's messages to its group, and decrypts the messages of other members.
 pub struct Messenger {
     me: MemberId,
-    /// Drawn for each key. If a key comes back, its messages belong to another source.
-    session: [u8; 8],
     /// The latest resumption of a member that this one knows of.
     resumption: u32,
     /// The first epoch whose key counts.
@@ -108,8 +119,18 @@ pub struct Messenger {
     /// Whether senders sign.
     signed: bool,
     current: Option<Period>,
+    /// Whether the present key is held when the next one comes.
+    holds: bool,
+    /// The period of the key under which this member sends, if the present one waits.
+    held: Option<Box<Period>>,
     /// The previous period, with the time (ns) at which it ends.
     previous: Option<(Period, u64)>,
+    /// What gives this member its public key.
+    credential: Option<Vec<u8>>,
+    /// When a message last showed it, ns.
+    shown_at: Option<u64>,
+    /// The public keys of senders that introduced themselves.
+    introduced: BTreeMap<MemberId, IdentityBytes>,
 }
 
 /// A message that was accepted.
@@ -177,14 +198,35 @@ impl Messenger {
         let signed = settings.signed.unwrap_or_else(|| cx.signs());
         Ok(Self {
             me,
-            session: [0; 8],
             resumption: 0,
             valid_from: Epoch(0),
             settings,
             signed,
             current: None,
+            holds: false,
+            held: None,
             previous: None,
+            credential: None,
+            shown_at: None,
+            introduced: BTreeMap::new(),
         })
+    }
+
+    /// Shows this credential with the first message of each session, again with every sixteenth, and when
+    /// it was not shown for 10 s. Receivers need it if their directory does not know this member. It
+    /// takes from the longest message its length and eight bytes.
+    pub fn introduce(&mut self, credential: Vec<u8>) {
+        self.credential = Some(credential);
+    }
+
+    /// Shows the credential with the next message: the one that showed it may be lost.
+    pub const fn introduce_again(&mut self) {
+        self.shown_at = None;
+    }
+
+    /// Returns how many senders have introduced themselves, as far as this member remembers.
+    pub fn known_senders(&self) -> usize {
+        self.introduced.len()
     }
 
     /// Adopts the key that a party has now: the group key or, in schemes that have keys for
@@ -215,7 +257,8 @@ impl Messenger {
         let has_message_key = self.current.as_ref().is_some_and(|period| period.seals.is_some());
         if count > self.resumption && !has_message_key {
             self.resumption = count;
-            self.current.iter_mut().for_each(|period| period.own = None);
+            let periods = self.current.iter_mut().chain(self.held.as_deref_mut());
+            periods.for_each(|period| period.own = None);
         }
     }
 
@@ -236,6 +279,9 @@ impl Messenger {
         if self.current.as_ref().is_some_and(is_refused) {
             self.current = None;
         }
+        if self.held.as_deref().is_some_and(is_refused) {
+            self.held = None;
+        }
         if self.previous.as_ref().is_some_and(|(period, _)| is_refused(period)) {
             self.previous = None;
         }
@@ -243,22 +289,36 @@ impl Messenger {
 
     /// Encrypts a message of at most 65,535 bytes to the group, or 65,459 bytes if it is signed.
     pub fn seal(&mut self, cx: &mut Context<'_>, content: &[u8]) -> Result<Vec<u8>, Error> {
-        let header = self.next_header(cx)?;
-        let period = self.current.as_mut().ok_or(Misuse::NotCreated)?;
+        let header = self.next_header(cx, self.sending().ok_or(Misuse::NotCreated)?)?;
+        let shown = self.shown_credential(cx.suite().signing(), &header, cx.now(), content)?;
+        let period =
+            self.held.as_deref_mut().or(self.current.as_mut()).ok_or(Misuse::NotCreated)?;
         let key = match period.own.take() {
             Some(own) => own.key,
             None => period.key_of(cx, &header),
         };
-        let sealed = seal(cx, &key, header, None, content);
+        let extras = Extras { credential: shown.as_deref(), carried: None };
+        let sealed = seal(cx, &key, header, extras, content);
+        let length = sealed.as_ref().map(Vec::len);
+        diagnostics::sealed(cx.me(), header.epoch, content.len(), length);
         // A message that is too long uses no counter.
         let counter = header.nonce.counter() + u64::from(sealed.is_ok());
         period.own = Some(SendingKey { key, counter });
+        if sealed.is_ok() && shown.is_some() {
+            self.shown_at = Some(cx.now());
+        }
         sealed
     }
 
     /// Decrypts a message. On an error nothing has changed, and the caller can offer the message
     /// again: after [`SkippedEpoch`](Misbehaviour::SkippedEpoch), once the member has caught up.
     pub fn open(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<Received, Error> {
+        let opened = self.take(cx, bytes);
+        diagnostics::opened(cx.me(), bytes.len(), &opened);
+        opened
+    }
+
+    fn take(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<Received, Error> {
         self.end_grace(cx.now());
         let object = Object::decode(cx.suite(), bytes)?;
         let header = object.header;
@@ -278,54 +338,103 @@ impl Messenger {
         object: &Object<'_>,
     ) -> Result<Received, Error> {
         let header = object.header;
-        let limits = self.limits();
+        let known = self.known(header.source.sender);
         let previous = self.previous.as_mut().map(|(period, _)| period);
+        let earlier = self.held.as_deref_mut().into_iter().chain(previous);
         let has_epoch = self.current.as_ref().is_none_or(|period| period.seals.is_none());
         if has_epoch && header.epoch < self.valid_from {
             let (got, current) = (header.epoch, self.valid_from);
             return Err(Misbehaviour::StaleEpoch { got, current }.into());
         }
-        let latest = self.current.as_ref().or(previous.as_deref()).ok_or(Misuse::NotCreated)?;
-        let current = latest.epoch;
-        let mut refusal = no_key(header.epoch, current);
-        for period in self.current.iter_mut().chain(previous) {
+        let mut periods = self.current.iter_mut().chain(earlier).peekable();
+        let current = periods.peek().ok_or(Misuse::NotCreated)?.epoch;
+        let mut opened = Err(no_key(header.epoch, current));
+        for period in periods {
             if period.epoch == header.epoch {
-                match period.open(cx, object, None, limits) {
+                match period.open(cx, object, None, &known) {
                     // Message keys have no epochs, so the message may be under the previous key,
                     // with the same counters. A replay under one key is noise under the other.
                     Err(Error::Misbehaved(
                         why @ (Misbehaviour::Forged | Misbehaviour::Replayed),
                     )) => {
-                        if refusal != Misbehaviour::Replayed.into() {
-                            refusal = why.into();
+                        if opened != Err(Misbehaviour::Replayed.into()) {
+                            opened = Err(why.into());
                         }
                     }
-                    taken => return taken,
+                    taken => {
+                        opened = taken;
+                        break;
+                    }
                 }
             }
         }
-        Err(refusal)
+        opened.map(|opened| self.note_introduction(opened))
     }
 
-    const fn limits(&self) -> SourceLimits {
-        SourceLimits { sources: self.settings.sources, resumption: self.resumption }
+    /// Returns what this member knows when it hears of a sender.
+    fn known(&self, sender: MemberId) -> Known {
+        Known {
+            sources: self.settings.sources,
+            resumption: self.resumption,
+            identity: self.introduced.get(&sender).cloned(),
+        }
     }
 
-    /// Returns the source that this member's messages name.
-    const fn source(&self) -> SenderSession {
-        let &Self { me: sender, resumption, session, .. } = self;
-        SenderSession { sender, resumption, session }
+    /// Remembers the key of a sender that introduced itself. Where there is no room, those make room that
+    /// have said nothing under the present key and the one before.
+    fn note_introduction(&mut self, opened: Opened) -> Received {
+        let Opened { received, introduced } = opened;
+        let Some(identity) = introduced else { return received };
+        let Self { current, held, previous, introduced, settings, .. } = self;
+        if introduced.len() >= settings.sources {
+            let previous = previous.as_ref().map(|(period, _)| period);
+            let periods = current.iter().chain(held.as_deref()).chain(previous);
+            introduced.retain(|sender, _| periods.clone().any(|period| period.has_heard(*sender)));
+        }
+        if introduced.len() < settings.sources {
+            introduced.insert(received.sender, identity.to_bytes());
+        }
+        received
+    }
+
+    /// Returns the credential if this message shows it. Refuses content that would not leave room for
+    /// it, in whichever message.
+    fn shown_credential(
+        &self,
+        signing: Signing,
+        header: &ObjectHeader,
+        now: u64,
+        content: &[u8],
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let Some(credential) = self.credential.as_ref().filter(|_| header.signed) else {
+            return Ok(None);
+        };
+        let around = SignedContent::longest_form(signing) + credential.len();
+        let limit = Context::SEALABLE.saturating_sub(around);
+        if content.len() > limit {
+            return Err(Misuse::MessageTooLong { limit }.into());
+        }
+        let is_due = header.nonce.counter().is_multiple_of(INTRODUCED_EVERY);
+        // The clock may have been set back.
+        let is_fresh = |at: u64| (at..at.saturating_add(INTRODUCED_WITHIN)).contains(&now);
+        let is_shown = is_due || !self.shown_at.is_some_and(is_fresh);
+        Ok(is_shown.then(|| credential.clone()))
+    }
+
+    /// Returns the source that this member's messages name in a period.
+    const fn source(&self, period: &Period) -> SenderSession {
+        let &Self { me: sender, resumption, .. } = self;
+        SenderSession { sender, resumption, session: period.session }
     }
 
     /// Returns what there is to say about this member's next message before its content is known.
-    fn next_header(&self, cx: &Context<'_>) -> Result<ObjectHeader, Error> {
-        let period = self.current.as_ref().ok_or(Misuse::NotCreated)?;
+    fn next_header(&self, cx: &Context<'_>, period: &Period) -> Result<ObjectHeader, Error> {
         Ok(ObjectHeader {
             group: cx.group(),
             epoch: period.epoch,
             nonce: period.next_counter()?.into(),
             nonces: self.settings.nonces,
-            source: self.source(),
+            source: self.source(period),
             signed: self.signed,
         })
     }
@@ -333,14 +442,15 @@ impl Messenger {
     /// Draws another session if somebody else has sent this message in this member's session: the
     /// others would refuse its own messages up to that counter. A copy of this process also does so.
     fn answer_impostor(&mut self, cx: &mut Context<'_>, header: &ObjectHeader) {
-        let own = self.source();
-        let Some(period) = self.current.as_mut().filter(|period| period.seals.is_none()) else {
-            return;
-        };
-        let sent = period.own.as_ref().map_or(0, |own| own.counter);
-        if header.source == own && header.epoch == period.epoch && header.nonce.counter() >= sent {
-            period.own = None;
-            self.session = draw_session(cx);
+        let &mut Self { me: sender, resumption, .. } = self;
+        for period in self.current.iter_mut().chain(self.held.as_deref_mut()) {
+            let own = SenderSession { sender, resumption, session: period.session };
+            let sent = period.own.as_ref().map_or(0, |own| own.counter);
+            let is_ours = header.source == own && header.epoch == period.epoch;
+            if period.seals.is_none() && is_ours && header.nonce.counter() >= sent {
+                period.own = None;
+                period.session = draw_session(cx);
+            }
         }
     }
 
@@ -349,10 +459,14 @@ impl Messenger {
         if self.current.as_ref().is_some_and(|period| period.epoch == epoch && period.key == *key) {
             return;
         }
-        self.end_current(cx);
-        self.session = draw_session(cx);
-        let (key, sources) = (key.clone(), BTreeMap::new());
-        self.current = Some(Period { epoch, key, seals, own: None, sources, resumed: 0 });
+        match (self.holds, &self.held) {
+            (true, None) => self.held = self.current.take().map(Box::new),
+            // Assign in place: moving the value out would leave a copy behind.
+            (_, Some(_)) => self.current = None,
+            (false, None) => self.end_current(cx),
+        }
+        let (key, session, sources) = (key.clone(), draw_session(cx), BTreeMap::new());
+        self.current = Some(Period { epoch, key, seals, session, own: None, sources, resumed: 0 });
         self.refuse_before(self.valid_from);
     }
 
@@ -373,6 +487,16 @@ impl Messenger {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
         Ok(())
+    }
+
+    /// Returns how many bytes the senders take that this member remembers: their counters under each
+    /// key that it has, and their public keys. The maps around them are not counted.
+    pub fn memory_of_senders(&self) -> usize {
+        let previous = self.previous.as_ref().map(|(period, _)| period);
+        let periods = self.current.iter().chain(self.held.as_deref()).chain(previous);
+        let sources: usize = periods.map(|period| period.sources.len()).sum();
+        sources * size_of::<(SenderSession, ReceivingKey)>()
+            + self.introduced.len() * size_of::<(MemberId, IdentityBytes)>()
     }
 
     /// Wipes the key of the previous epoch if its grace period is over. [`Self::open`] does this
@@ -401,6 +525,8 @@ struct Period {
     key: Key,
     /// How many messages this member may send, if there is a limit.
     seals: Option<u64>,
+    /// Drawn for each key. If a key comes back, its messages belong to another source.
+    session: [u8; 8],
     own: Option<SendingKey>,
     sources: BTreeMap<SenderSession, ReceivingKey>,
     /// The resumption with which this member came back in this period: 0 if it was there all along.
@@ -408,12 +534,30 @@ struct Period {
 }
 
 /// What a receiver knows when it hears of a source.
-#[derive(Clone, Copy)]
-struct SourceLimits {
+struct Known {
     /// How many sources it remembers in a period.
     sources: usize,
     /// The latest resumption of a member that it knows of.
     resumption: u32,
+    /// The sender's public key, if the sender introduced itself.
+    identity: Option<IdentityBytes>,
+}
+
+/// A message that was decrypted, and the public key that its sender has by its credential, if nobody
+/// knew it before.
+#[derive(PartialEq, Eq)]
+struct Opened {
+    received: Received,
+    introduced: Option<PublicIdentity>,
+}
+
+/// What a message has besides its content.
+#[derive(Clone, Copy)]
+struct Extras<'a> {
+    /// The sender's credential.
+    credential: Option<&'a [u8]>,
+    /// The ciphertext that carries the message's key, if the message has a key of its own.
+    carried: Option<&'a [u8]>,
 }
 
 /// The key that this member sends under, and the counter of its next message.
@@ -445,34 +589,35 @@ impl Period {
         cx: &mut Context<'_>,
         object: &Object<'_>,
         carried: Option<&Key>,
-        limits: SourceLimits,
-    ) -> Result<Received, Error> {
-        let Object { header, protected, sealed, .. } = object;
+        known: &Known,
+    ) -> Result<Opened, Error> {
+        let header = &object.header;
         let SenderSession { sender, resumption, .. } = header.source;
-        let known = self.sources.get(&header.source);
-        let is_old = match known {
+        let source = self.sources.get(&header.source);
+        let is_old = match source {
             Some(heard) => !heard.window.takes(header.nonce.counter()),
-            None => self.has_ended(&header.source, limits.resumption),
+            None => self.has_ended(&header.source, known.resumption),
         };
         if is_old || resumption < self.resumed {
             return Err(Misbehaviour::Replayed.into());
         }
-        let key = known.map(|heard| heard.key.clone()).unwrap_or_else(|| self.key_of(cx, header));
-        let content = decrypt(cx, carried.unwrap_or(&key), header, protected, sealed)?;
+        let key = source.map(|heard| heard.key.clone()).unwrap_or_else(|| self.key_of(cx, header));
+        let identity = known.identity.as_ref().map(AsRef::as_ref);
+        let (content, introduced) = decrypt(cx, carried.unwrap_or(&key), object, identity)?;
         match self.sources.get_mut(&header.source) {
             Some(heard) => heard.window.note(header.nonce.counter()),
-            None => self.hear_first(header, key, limits)?,
+            None => self.hear_first(header, key, known)?,
         }
-        Ok(Received { epoch: header.epoch, sender, content })
+        Ok(Opened { received: Received { epoch: header.epoch, sender, content }, introduced })
+    }
+
+    /// Returns whether the sender said anything in this period.
+    fn has_heard(&self, sender: MemberId) -> bool {
+        self.sessions_of(sender, u32::MAX).next().is_some()
     }
 
     /// Remembers a source that was not heard before, in place of the sender's sessions that have ended.
-    fn hear_first(
-        &mut self,
-        header: &ObjectHeader,
-        key: Key,
-        limits: SourceLimits,
-    ) -> Result<(), Error> {
+    fn hear_first(&mut self, header: &ObjectHeader, key: Key, limits: &Known) -> Result<(), Error> {
         let SenderSession { sender, resumption, .. } = header.source;
         let is_known = resumption <= limits.resumption;
         let ends = |other: &SenderSession| is_known && other.resumption < resumption;
@@ -526,6 +671,14 @@ fn draw_session(cx: &mut Context<'_>) -> [u8; 8] {
 /// sources. No session makes room for another: its recorded messages would be taken once more.
 const SESSIONS: usize = 8;
 
+/// A sender shows its credential in each message whose counter is a multiple of this. Who missed the
+/// first waits for fifteen messages at most, of a sender that sends so many in 10 s.
+const INTRODUCED_EVERY: u64 = 16;
+
+/// A sender shows its credential if it has not done so for this time, ns. So the next word of one that
+/// speaks seldom is understood whatever was lost before.
+const INTRODUCED_WITHIN: u64 = 10_000_000_000;
+
 /// The label for the derivation of message keys.
 const LABEL: &str = "groupkey message";
 
@@ -541,14 +694,17 @@ fn seal(
     cx: &mut Context<'_>,
     key: &Key,
     mut header: ObjectHeader,
-    carried: Option<&[u8]>,
+    extras: Extras<'_>,
     content: &[u8],
 ) -> Result<Vec<u8>, Error> {
     if header.nonces == Nonces::Synthetic {
         header.nonce = synthetic_nonce(cx, key, header.nonce.counter(), content);
     }
-    let protected = header.encode(cx.suite(), carried);
-    let mut sealed = signed_if(cx, header.signed, key, &protected, content)?;
+    let protected = header.encode(cx.suite(), extras.carried);
+    let mut sealed = match header.signed {
+        true => signed(cx, key, &protected, extras.credential, content)?,
+        false => content.to_vec(),
+    };
     let covered = encrypt_structure(cx.group_context(), &protected);
     cx.seal(key, header.nonce, &covered, &mut sealed)?;
     Ok(Object::encode(&protected, &sealed))
@@ -562,30 +718,30 @@ fn synthetic_nonce(cx: &mut Context<'_>, key: &Key, counter: u64, content: &[u8]
     MessageNonce::synthetic(counter, hash.as_bytes().first_chunk().expect("a key is longer"))
 }
 
-/// Returns the content, inside a signed object if there must be a signature.
-fn signed_if(
+/// Returns the content inside a signed object.
+fn signed(
     cx: &mut Context<'_>,
-    signed: bool,
     key: &Key,
     protected: &[u8],
+    credential: Option<&[u8]>,
     content: &[u8],
 ) -> Result<Vec<u8>, Error> {
-    if !signed {
-        return Ok(content.to_vec());
-    }
     let binding = cx.derive(key, SIGNED, &[]);
-    let signature = cx.sign(&signature_structure(protected, &binding, content))?;
-    Ok(encode_signed(content, &signature))
+    let signing = cx.suite().signing();
+    let structure = signature_structure(signing, protected, &binding, content);
+    let signature = &cx.sign(&structure)?;
+    Ok(SignedContent { content, signature: signature.as_ref(), credential }.encode(signing))
 }
 
-/// Decrypts a message and checks its signature, if it has one.
+/// Decrypts a message and checks its signature, if it has one. `known` is the public key of a sender
+/// that introduced itself. Returns the content, and the key of a sender that introduces itself now.
 fn decrypt(
     cx: &mut Context<'_>,
     key: &Key,
-    header: &ObjectHeader,
-    protected: &[u8],
-    sealed: &[u8],
-) -> Result<Vec<u8>, Error> {
+    object: &Object<'_>,
+    known: Option<&[u8]>,
+) -> Result<(Vec<u8>, Option<PublicIdentity>), Error> {
+    let &Object { header, protected, sealed, .. } = object;
     let mut content = sealed.to_vec();
     let covered = encrypt_structure(cx.group_context(), protected);
     let opened = cx.unseal(key, header.nonce, &covered, &mut content);
@@ -594,13 +750,15 @@ fn decrypt(
     }
     opened?;
     if !header.signed {
-        return Ok(content);
+        return Ok((content, None));
     }
-    let (said, signature) = decode_signed(&content).ok_or(Misbehaviour::Malformed)?;
+    let SignedContent { content: said, signature, credential } =
+        SignedContent::decode(cx.suite().signing(), &content).ok_or(Misbehaviour::Malformed)?;
     let binding = cx.derive(key, SIGNED, &[]);
-    let structure = signature_structure(protected, &binding, said);
-    cx.verify(header.source.sender.into(), &structure, signature)?;
-    Ok(said.to_vec())
+    let structure = signature_structure(cx.suite().signing(), protected, &binding, said);
+    let sender = header.source.sender.into();
+    let introduced = cx.verify_introduced(sender, known, credential, &structure, signature)?;
+    Ok((said.to_vec(), introduced))
 }
 
 /// Returns the reason for refusing a message for which there is no key.

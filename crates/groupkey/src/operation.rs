@@ -51,6 +51,9 @@ impl Operation {
     pub const MEASURED: [Self; 3] = [Self::Create, Self::Add, Self::Remove];
     /// [`Self::MEASURED`], and the change of the key alone.
     pub const CHANGES: [Self; 4] = [Self::Create, Self::Add, Self::Remove, Self::Rekey];
+    /// [`Self::CHANGES`], and the change of several members at once.
+    pub const BATCHED_CHANGES: [Self; 5] =
+        [Self::Create, Self::Add, Self::Remove, Self::Rekey, Self::Batch];
 
     /// Returns the name used on the command line and in results.
     pub const fn name(self) -> &'static str {

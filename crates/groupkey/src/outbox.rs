@@ -143,11 +143,17 @@ impl Outbox {
     }
 
     pub(crate) fn mark(&self) -> Savepoint {
-        Savepoint {
-            bytes: self.bytes.len(),
-            messages: self.messages.len(),
-            events: self.events.len(),
-        }
+        self.mark_at(self.bytes.len())
+    }
+
+    /// Returns the point at which a message that begins here is not sent yet.
+    pub(crate) fn mark_at(&self, start: usize) -> Savepoint {
+        Savepoint { bytes: start, messages: self.messages.len(), events: self.events.len() }
+    }
+
+    /// Returns how many messages were added since `mark`.
+    pub(crate) fn messages_since(&self, mark: &Savepoint) -> usize {
+        self.messages.len() - mark.messages
     }
 
     /// Removes everything added since `mark`: a step that fails sends nothing.
@@ -195,6 +201,49 @@ impl Outbox {
         body: Range<usize>,
     ) {
         self.messages.push(QueuedMessage { to, channel, bytes, body });
+    }
+
+    /// Returns the messages on a channel since `mark`.
+    pub(crate) fn sent_on(
+        &self,
+        channel: Channel,
+        mark: &Savepoint,
+    ) -> impl Iterator<Item = &[u8]> + Clone {
+        let entries = self.messages[mark.messages..].iter();
+        let on_it = entries.filter(move |entry| entry.channel == channel);
+        on_it.map(|entry| &self.bytes[entry.bytes.clone()])
+    }
+
+    /// Appends an item to each message on a channel since `mark`. `length` says how long it is for the
+    /// first of them (0), the second, and so on, and `write` fills it. Every byte is moved once.
+    pub(crate) fn append(
+        &mut self,
+        channel: Channel,
+        mark: &Savepoint,
+        length: impl Fn(u32) -> usize,
+        mut write: impl FnMut(u32, &mut [u8]),
+    ) {
+        let count = self.sent_on(channel, mark).count() as u32;
+        let more = (0..count).map(&length).sum();
+        self.buffer_for(more);
+        let mut end = self.bytes.len() + more;
+        self.bytes.resize(end, 0);
+        let mut index = count;
+        let Self { bytes, messages, .. } = self;
+        for entry in messages[mark.messages..].iter_mut().rev() {
+            let mut item = end;
+            if entry.channel == channel {
+                index -= 1;
+                item -= length(index);
+                write(index, &mut bytes[item..end]);
+            }
+            let start = item - entry.bytes.len();
+            bytes.copy_within(entry.bytes.clone(), start);
+            let by = start - entry.bytes.start;
+            entry.body = entry.body.start + by..entry.body.end + by;
+            entry.bytes = start..end;
+            end = start;
+        }
     }
 
     /// Returns where the body of the last message lies in the buffer.

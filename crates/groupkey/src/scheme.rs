@@ -16,7 +16,8 @@ pub mod growth;
 mod properties;
 
 pub use self::properties::{
-    Adversary, Audience, Claims, Class, Law, Profile, Provenance, Recovery,
+    Adversary, Assumption, Audience, Claims, Class, Departures, Law, Profile, Provenance, Recovery,
+    Unsuited,
 };
 
 /// A scheme's entry in the catalogue.
@@ -37,6 +38,10 @@ pub struct Scheme {
     pub law: Law,
     /// How a member that missed changes recovers.
     pub recovery: Recovery,
+    /// What it keeps of members that have left.
+    pub departures: Departures,
+    /// The hard problem that its keys rest on.
+    pub assumption: Assumption,
     /// Its claims in the `sound` profile.
     pub claims: Claims,
     /// The claims that are left in the `published` profile.
@@ -126,7 +131,8 @@ pub enum ParameterError {
 
 impl Scheme {
     /// Returns the entry of a scheme with what every scheme must say. It has the operations create, add
-    /// and remove, one key for 2 to 65,536 members, no recovery, no parameters and no claims. The
+    /// and remove, one key for 2 to 65,536 members, no recovery, no parameters and no claims. Its keys
+    /// rest on Diffie-Hellman if it is distributed, and otherwise on symmetric algorithms alone. The
     /// methods below say otherwise.
     pub const fn new(
         id: &'static str,
@@ -135,6 +141,14 @@ impl Scheme {
         source: &'static str,
         parties: Parties,
     ) -> Self {
+        let assumption = match parties {
+            Parties::Distributed { .. } | Parties::Elsewhere { class: Class::Distributed, .. } => {
+                Assumption::DiffieHellman
+            }
+            Parties::Centralized { .. } | Parties::Hybrid { .. } | Parties::Elsewhere { .. } => {
+                Assumption::Symmetric
+            }
+        };
         Self {
             id,
             name,
@@ -143,6 +157,8 @@ impl Scheme {
             operations: &Operation::MEASURED,
             law: Law::OneKey,
             recovery: Recovery::Rejoin,
+            departures: Departures::Forgotten,
+            assumption,
             claims: Claims::NONE,
             published_claims: Claims::NONE,
             parameters: &[],
@@ -168,6 +184,18 @@ impl Scheme {
     #[must_use]
     pub const fn with_recovery(self, recovery: Recovery) -> Self {
         Self { recovery, ..self }
+    }
+
+    /// Sets what it keeps of members that have left.
+    #[must_use]
+    pub const fn with_departures(self, departures: Departures) -> Self {
+        Self { departures, ..self }
+    }
+
+    /// Sets the hard problem that its keys rest on.
+    #[must_use]
+    pub const fn with_assumption(self, assumption: Assumption) -> Self {
+        Self { assumption, ..self }
     }
 
     /// Sets the claims in both profiles.
@@ -218,8 +246,31 @@ impl Scheme {
     }
 
     /// Returns whether it computes with pairings and long primes: the feature `pairing` brings it.
-    pub fn computes_pairings(&self) -> bool {
-        matches!(self.id, "boneh-fat" | "boneh-thin" | "nishat")
+    pub const fn computes_pairings(&self) -> bool {
+        matches!(self.assumption, Assumption::Pairing)
+    }
+
+    /// Returns why it cannot run in a suite: the suite does not have what its keys rest on.
+    ///
+    /// ```
+    /// # use groupkey::catalogue;
+    /// # use groupkey::Suite;
+    /// # let Some(pq) = Suite::named("pq") else { return };
+    /// let lkh = catalogue::scheme("lkh-group").unwrap();
+    /// assert!(lkh.unsuited_to(pq).is_none());
+    /// # let Some(tgdh) = catalogue::scheme("tgdh") else { return };
+    /// assert_eq!(
+    ///     tgdh.unsuited_to(pq).unwrap().to_string(),
+    ///     "no post-quantum form: it is built on Diffie-Hellman, and suite pq has no group",
+    /// );
+    /// ```
+    pub fn unsuited_to(&self, suite: Suite) -> Option<Unsuited> {
+        let is_there = match self.assumption {
+            Assumption::DiffieHellman => suite.group().is_some(),
+            Assumption::Pairing => suite.has_pairing(),
+            Assumption::Encapsulation | Assumption::Symmetric => true,
+        };
+        (!is_there).then_some(Unsuited { suite, assumption: self.assumption })
     }
 
     /// Returns the scheme in a profile, with that profile's parameters.
@@ -307,6 +358,14 @@ impl Scheme {
         stated.map(|growth| growth.by)
     }
 
+    /// Returns how many members a group ever enrols at most, those that leave included, with these
+    /// values of parameters that are not the sound ones. `None` if that has no limit of its own.
+    pub fn enrolments(&self, value: impl Fn(&str) -> Option<u32>) -> Option<u64> {
+        let Departures::Kept(name) = self.departures else { return None };
+        let parameter = self.parameters.iter().find(|parameter| parameter.name == name)?;
+        Some(1 << value(name).unwrap_or(parameter.sound).min(parameter.range.1))
+    }
+
     /// Returns whether the scheme has a controller.
     pub const fn has_controller(&self) -> bool {
         matches!(self.class(), Class::Centralized | Class::Hybrid)
@@ -353,14 +412,14 @@ impl Configuration {
 
     /// Returns whether a joining member may be told that these are the members, which are distinct
     /// and in any order.
-    pub(crate) fn expects(&self, members: impl Iterator<Item = MemberId>) -> bool {
+    pub fn expects(&self, members: impl Iterator<Item = MemberId>) -> bool {
         let mut told: Vec<_> = members.collect();
         told.sort_unstable();
         self.announced.is_empty() || self.announced == told
     }
 
     /// Returns the epoch that the group has been in, if there was one.
-    pub(crate) const fn epoch_before(&self) -> Epoch {
+    pub const fn epoch_before(&self) -> Epoch {
         self.before
     }
 
@@ -388,6 +447,9 @@ impl Configuration {
     /// Returns what all parties of a group have in common. They agree on a key only if all of this is
     /// the same at each. `prefix` names the place where the group's messages are exchanged, such as
     /// the prefix of its topics.
+    ///
+    /// If the scheme cannot run in the suite ([`Scheme::unsuited_to`]), every step of a party with this
+    /// setting fails with [`Unsupported::Suite`](crate::error::Unsupported::Suite).
     pub fn setting(
         &self,
         group: GroupId,
@@ -408,7 +470,7 @@ impl Configuration {
             prefix.as_bytes(),
             &instance.0,
         ]);
-        Setting { group, suite, context }
+        Setting { group, suite, context, suited: self.scheme.unsuited_to(suite).is_none() }
     }
 
     /// Returns the number of subgroups: 0 unless the scheme is hybrid.

@@ -342,6 +342,12 @@ pub(crate) const fn head_length(value: u64) -> usize {
     }
 }
 
+/// Writes the head of a byte string of this length to as many bytes as it takes.
+pub(crate) fn write_bytes_head(length: usize, head: &mut [u8]) {
+    let written = Encoder::new(head).bytes_len(length as u64).map(|_| ());
+    debug_assert!(written.is_ok());
+}
+
 fn malformed(_: minicbor::decode::Error) -> Error {
     Misbehaviour::Malformed.into()
 }

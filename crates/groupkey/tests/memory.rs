@@ -70,7 +70,9 @@ fn members(scheme: &Scheme) -> u32 {
     match scheme.id {
         "boneh-fat" => 100,
         "boneh-thin" => 500,
+        "fame" => 500,
         "nishat" => 20_000,
+        "berkovits" | "crt" => 4_000,
         _ => MEMBERS,
     }
 }

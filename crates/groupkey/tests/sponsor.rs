@@ -30,8 +30,8 @@ fn the_sponsor_of_a_join_works_on_its_path_only() {
         assert_eq!(meter.exponentiations(), 2 * height, "{members} members");
         // The joining member's once more, when it comes.
         assert_eq!(meter.tally(Primitive::CheckElement).calls, height + 1, "{members} members");
-        // The path but for the root, and the new leaf, in a byte string; no confirmation.
-        let length = 32 * (height as usize + 1);
+        // The path but for the root, in a byte string; no confirmation.
+        let length = 32 * height as usize;
         assert_eq!(sent, [length + if length < 256 { 2 } else { 3 } + 1], "{members} members");
         assert!(allocated < 2_000 * height, "{members} members: {allocated} bytes");
         // A hash for each secret and each node of the path, and the key; each of little.

@@ -1,5 +1,5 @@
 //! What is in the flash: the settings in the first sector, and in a log in the next two the device's
-//! identity, and how often it has started.
+//! identity, and how often it has started. Behind them is the [membership](crate::membership).
 //!
 //! The device draws its identity at its first start and keeps it from then on. It uses an identity
 //! only once it has read it back. So a start that is cut off in the middle of a write leaves an
@@ -30,6 +30,8 @@ pub struct StoredIdentity {
     pub identity: Secret,
     /// How often the device has started, this time included. A clock may begin anew with each start.
     pub starts: u32,
+    /// The flash, for the membership.
+    pub flash: Flash,
 }
 
 /// Reads the flash, and counts this start. Draws the identity if there is none.
@@ -45,14 +47,16 @@ pub async fn read(mut flash: Flash, rng: &mut ChaCha20Rng) -> Result<StoredIdent
     let starts = log.fetch_item::<u32>(&mut buffer, &STARTS).await?.unwrap_or(0).saturating_add(1);
     log.store_item(&mut buffer, &STARTS, &starts).await?;
     if let Some(kept) = log.fetch_item::<[u8; 32]>(&mut buffer, &IDENTITY).await? {
-        return Ok(StoredIdentity { settings, identity: Secret::from_bytes(kept), starts });
+        let (identity, (flash, _)) = (Secret::from_bytes(kept), log.destroy());
+        return Ok(StoredIdentity { settings, identity, starts, flash });
     }
     let mut drawn = [0; 32];
     rng.fill_bytes(&mut drawn);
     log.store_item(&mut buffer, &IDENTITY, &drawn).await?;
     match log.fetch_item::<[u8; 32]>(&mut buffer, &IDENTITY).await? {
         Some(kept) if kept == drawn => {
-            Ok(StoredIdentity { settings, identity: Secret::from_bytes(drawn), starts })
+            let (identity, (flash, _)) = (Secret::from_bytes(drawn), log.destroy());
+            Ok(StoredIdentity { settings, identity, starts, flash })
         }
         _ => Err(BadFlash::Unusable),
     }

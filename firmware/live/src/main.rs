@@ -19,6 +19,7 @@ mod console;
 mod executor;
 mod identity;
 mod member;
+mod membership;
 mod memory;
 mod network;
 mod session;

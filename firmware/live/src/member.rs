@@ -3,6 +3,7 @@
 //! It hands what arrives to the member's state machine, and the member's messages to the MQTT
 //! client. It keeps a message until the broker acknowledges it, over connections that break in between.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::string::String;
 use core::future::{Future, poll_fn};
@@ -14,7 +15,7 @@ use groupkey_mqtt::device_settings::DeviceSettings;
 use groupkey_mqtt::event::{Hint, MemberEvent};
 use groupkey_mqtt::member::MemberSettingsError;
 use groupkey_mqtt::runtime::Fatal;
-use groupkey_mqtt::store::Publish;
+use groupkey_mqtt::store::{MembershipStore, Publish};
 use groupkey_mqtt::{Generator, Input, Member, Output, Runtime, Secret};
 use minimq::{
     Connection, Error, Io, Op, Property, PubError, Publication, QoS, ResourceError,
@@ -72,17 +73,19 @@ pub enum End<E> {
 }
 
 impl MemberDriver {
-    /// Creates a device that joins once it is connected. `starts` says how often it has started.
+    /// Creates a device that resumes the membership in `memory`, or joins, once it is connected. `starts`
+    /// says how often it has started.
     pub fn new(
         settings: &DeviceSettings,
         identity: Secret,
         starts: u32,
+        memory: Box<dyn MembershipStore>,
         randomness: ChaCha20Rng,
     ) -> Result<Self, MemberSettingsError> {
         let member = Member::with_schemes(settings.member(identity), SCHEMES)?;
         Ok(Self {
             // A start of 50 days does not reach the stamps of the next one.
-            member: member.stamped_from(u64::from(starts) << 32),
+            member: member.stamped_from(u64::from(starts) << 32).remembering(memory),
             randomness,
             console: console::ConsoleLine::open(),
             has_key: false,
@@ -288,11 +291,9 @@ impl MemberDriver {
                 line!("again");
             }
             MemberEvent::Evicted => return Err(End::Evicted),
-            // This device keeps no membership.
-            MemberEvent::Proven
-            | MemberEvent::Resumed { .. }
-            | MemberEvent::Unkept(_)
-            | MemberEvent::Unproven => {}
+            MemberEvent::Resumed { member, founded } => line!("resumed {} {founded}", member.0),
+            MemberEvent::Unkept(_) => line!("unkept"),
+            MemberEvent::Activated(_) | MemberEvent::Proven | MemberEvent::Unproven => {}
         }
         Ok(())
     }

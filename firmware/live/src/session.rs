@@ -1,5 +1,7 @@
 //! A device's life: it reads its flash, joins, and connects again whenever the connection breaks.
 
+use alloc::boxed::Box;
+
 use groupkey_mqtt::device_settings::DeviceSettings;
 use minimq::{Buffers, ConfigBuilder, ConfigError, PeerError, Session};
 use rand_chacha::ChaCha20Rng;
@@ -9,7 +11,7 @@ use static_cell::ConstStaticCell;
 use crate::console::line;
 use crate::member::{End, MemberDriver};
 use crate::network::Network;
-use crate::{board, executor, identity, member};
+use crate::{board, executor, identity, member, membership};
 
 /// Takes part in the group. Returns once the device is evicted.
 pub fn start() -> Result<(), &'static str> {
@@ -28,7 +30,9 @@ pub fn start() -> Result<(), &'static str> {
         };
         let settings = kept.settings;
         line!("identity {}", member::Hex(&kept.identity.public()));
-        let device = MemberDriver::new(&settings, kept.identity, kept.starts, rng);
+        let memory = membership::of(kept.flash).map_err(|_| "the flash cannot be used")?;
+        let device =
+            MemberDriver::new(&settings, kept.identity, kept.starts, Box::new(memory), rng);
         let mut device = device.map_err(|error| {
             line!("settings {error}");
             "the settings cannot be used"

@@ -64,7 +64,7 @@ impl ClaimEntry {
 
 /// Returns the outcomes that are expected of `groupkey reproduce all --quick`.
 pub fn expected() -> Vec<ClaimEntry> {
-    serde_json::from_str(include_str!("../../../data/outcomes.json")).expect("a test reads it")
+    serde_json::from_str(include_str!("../data/outcomes.json")).expect("a test reads it")
 }
 
 /// Returns the recorded p-values of the other studies' findings: 1 for one that tried no condition.

@@ -476,6 +476,7 @@ pub(super) mod example {
             nonces: None,
             repetitions: 8,
             seed: 1,
+            clock: "processor".to_owned(),
             mean_ns: ns as f64,
             ci95_ns: Some(1.0),
             sd_ns: Some(1.0),

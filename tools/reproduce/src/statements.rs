@@ -33,7 +33,7 @@ pub fn statements() -> Vec<PaperStatement> {
         statement: Vec<PaperStatement>,
     }
     let file: File =
-        toml::from_str(include_str!("../../../data/statements.toml")).expect("a test reads it");
+        toml::from_str(include_str!("../data/statements.toml")).expect("a test reads it");
     file.statement
 }
 

@@ -21,6 +21,9 @@ pub struct Campaign<'a> {
     pub faults: u64,
     /// The seed of all histories.
     pub seed: u64,
+    /// Draws the history of a subject, a seed and a number: [`SoakHistory::new`] or
+    /// [`SoakHistory::of_kills`].
+    pub draw: fn(LiveScheme, u64, u64) -> SoakHistory,
     /// The number of threads. The result does not depend on it.
     pub threads: usize,
     /// Ends the campaign early once it is true.
@@ -36,6 +39,10 @@ pub struct SoakReport {
     pub histories: u64,
     /// How many faults had an effect.
     pub faults: u64,
+    /// How often a device that ran died.
+    pub kills: u64,
+    /// How many pairs of key and nonce were recorded.
+    pub nonces: u64,
     /// How many messages arrived.
     pub messages: u64,
     /// The virtual time that passed in all histories, ns.
@@ -79,6 +86,8 @@ pub fn soak(campaign: &Campaign<'_>) -> Option<SoakReport> {
         let scheme = history.subject.scheme();
         report.histories += 1;
         report.faults += outcome.faults;
+        report.kills += outcome.kills;
+        report.nonces += outcome.nonces;
         report.messages += outcome.messages;
         report.time += outcome.time;
         *report.faults_of.entry(scheme).or_default() += outcome.faults;
@@ -113,7 +122,7 @@ fn histories(campaign: &Campaign<'_>) -> Vec<SoakHistory> {
             break;
         }
         let subject = &campaign.subjects[number as usize % campaign.subjects.len()];
-        let history = SoakHistory::new(subject.clone(), campaign.seed, number);
+        let history = (campaign.draw)(subject.clone(), campaign.seed, number);
         faults += history.faults() as u64;
         histories.push(history);
     }

@@ -73,8 +73,13 @@ pub enum HistoryAction {
     Echo(u64, u64),
     /// The service dies at the n-th fault point from now.
     Kill(u64),
+    /// A device's memory takes no writes for some time, ns.
+    FlashFull(u32, u64),
+    /// A device dies at its n-th fault point from now, and restarts with its memory after some time, ns.
+    /// Fault points are before and after each input, each write, and each message.
+    InterruptDevice(u32, u64, u64),
     /// A device dies, and restarts after some time, ns.
-    KillDevice(u32, u64),
+    KillDevice(u32, u64, DeviceMemory),
     /// The broker loses messages that it acknowledged: percent, and for how long, ns.
     Lose(u64, u64),
     /// The broker also delivers messages to other clients and topics: percent, and for how long, ns.
@@ -82,6 +87,9 @@ pub enum HistoryAction {
     /// The service restarts with a copy of its store from before the last `n` commits. If the last
     /// copy is lost too, no one can put it back.
     OldStore(usize, bool),
+    /// All have come to rest. Then all devices die at once, and restart with their memory after some time,
+    /// ns. The key must stay.
+    PowerCut(u64),
     /// Messages come up to some time late, ns, and not in order, for some time, ns.
     Reorder(u64, u64),
     /// Somebody publishes recorded messages again: of former lives only, how many, and which.
@@ -133,6 +141,17 @@ pub enum BrokerMemory {
     Retained,
 }
 
+/// What a device finds in its memory when it starts again. Peers remember decisions only, and always.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceMemory {
+    /// What it kept last.
+    Kept,
+    /// A copy from so many writes ago, if there were so many.
+    Old(u64),
+    /// Nothing.
+    Lost,
+}
+
 /// What an evicted device says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speech {
@@ -171,6 +190,21 @@ impl HistoryAction {
 impl SoakHistory {
     /// Draws a history.
     pub fn new(subject: LiveScheme, seed: u64, number: u64) -> Self {
+        Self::draw(subject, seed, number, StepGenerator::rounds)
+    }
+
+    /// Draws a history in which devices die over and over, and go on with what they kept.
+    pub fn of_kills(subject: LiveScheme, seed: u64, number: u64) -> Self {
+        let history = Self::draw(subject, seed, number, StepGenerator::rounds_of_kills);
+        Self { periodic: false, ..history }
+    }
+
+    fn draw(
+        subject: LiveScheme,
+        seed: u64,
+        number: u64,
+        rounds: impl FnOnce(&mut StepGenerator, &mut Vec<HistoryStep>),
+    ) -> Self {
         let mut rng = seeded(&subject, seed, number);
         let mut drawn = [0; 32];
         rng.fill_bytes(&mut drawn);
@@ -184,7 +218,9 @@ impl SoakHistory {
         let is_dishonest = below(&mut deceits, 4) == 0;
         let insider = is_dishonest.then(|| below(&mut deceits, subject.members().into()) as u32);
         let deceits = insider.map(|_| deceits);
-        let mut draw = StepGenerator { next: subject.members(), rng, changes, deceits, subject };
+        let memories = stream(3);
+        let next = subject.members();
+        let mut draw = StepGenerator { next, rng, changes, deceits, memories, subject };
         let mut steps: Vec<_> = (0..draw.next)
             .map(|device| HistoryStep {
                 act: HistoryAction::Arrive(device),
@@ -192,25 +228,7 @@ impl SoakHistory {
             })
             .collect();
         steps.push(HistoryStep { act: HistoryAction::Settle, pause: 0 });
-        if below(&mut draw.rng, 3) == 0 {
-            // A former life.
-            for _ in 0..1 + below(&mut draw.rng, 6) {
-                for _ in 0..3 {
-                    steps.push(draw.operation());
-                }
-                steps.push(HistoryStep { act: HistoryAction::Settle, pause: 0 });
-            }
-            steps.push(HistoryStep { act: HistoryAction::Anew, pause: draw.pause() });
-            steps.push(HistoryStep { act: HistoryAction::Settle, pause: 0 });
-        }
-        for _ in 0..4 + below(&mut draw.rng, 4) {
-            for _ in 0..2 + below(&mut draw.rng, 5) {
-                let step =
-                    if below(&mut draw.rng, 3) == 0 { draw.operation() } else { draw.fault() };
-                steps.push(step);
-            }
-            steps.push(HistoryStep { act: HistoryAction::Settle, pause: 0 });
-        }
+        rounds(&mut draw, &mut steps);
         let subject = draw.subject;
         Self { subject, number, seed: drawn, periodic, insider, steps }
     }
@@ -255,11 +273,58 @@ struct StepGenerator {
     changes: ChaCha20Rng,
     /// Decides about deceits, if a member is dishonest.
     deceits: Option<ChaCha20Rng>,
+    /// Decides what devices find in their memories.
+    memories: ChaCha20Rng,
     /// The next device that has not arrived.
     next: u32,
 }
 
 impl StepGenerator {
+    /// Operations and faults in turns, perhaps after a former life.
+    fn rounds(&mut self, steps: &mut Vec<HistoryStep>) {
+        if self.below(3) == 0 {
+            // A former life.
+            for _ in 0..1 + self.below(6) {
+                for _ in 0..3 {
+                    steps.push(self.operation());
+                }
+                steps.push(HistoryStep { act: HistoryAction::Settle, pause: 0 });
+            }
+            steps.push(HistoryStep { act: HistoryAction::Anew, pause: self.pause() });
+            steps.push(HistoryStep { act: HistoryAction::Settle, pause: 0 });
+        }
+        for _ in 0..4 + self.below(4) {
+            for _ in 0..2 + self.below(5) {
+                let step = if self.below(3) == 0 { self.operation() } else { self.fault() };
+                steps.push(step);
+            }
+            steps.push(HistoryStep { act: HistoryAction::Settle, pause: 0 });
+        }
+    }
+
+    /// Mostly deaths and messages.
+    fn rounds_of_kills(&mut self, steps: &mut Vec<HistoryStep>) {
+        for _ in 0..3 + self.below(3) {
+            for _ in 0..20 + self.below(30) {
+                let device = self.device();
+                steps.push(match self.below(24) {
+                    0..=11 => {
+                        let time = self.fault_time();
+                        HistoryStep { act: self.death(device, time), pause: self.pause() }
+                    }
+                    12..=18 => HistoryStep { act: HistoryAction::Say(device), pause: self.pause() },
+                    19 | 20 => self.operation(),
+                    _ => self.fault(),
+                });
+            }
+            if self.below(3) == 0 {
+                let time = self.fault_time();
+                steps.push(HistoryStep { act: HistoryAction::PowerCut(time), pause: 0 });
+            }
+            steps.push(HistoryStep { act: HistoryAction::Settle, pause: 0 });
+        }
+    }
+
     fn below(&mut self, limit: u64) -> u64 {
         below(&mut self.rng, limit)
     }
@@ -317,11 +382,32 @@ impl StepGenerator {
         Some(HistoryAction::Deceive(deceit, rng.next_u64()))
     }
 
+    /// How long a fault lasts, ns.
+    fn fault_time(&mut self) -> u64 {
+        50 * MILLISECOND + self.below(15 * SECOND)
+    }
+
+    /// The death of a device, or what makes its next one worse.
+    fn death(&mut self, device: u32, time: u64) -> HistoryAction {
+        let memory = match below(&mut self.memories, 20) {
+            _ if self.subject.has_peers() => DeviceMemory::Kept,
+            0 => DeviceMemory::Lost,
+            1 | 2 => DeviceMemory::Old(1 + below(&mut self.memories, 4)),
+            3 => return HistoryAction::FlashFull(device, time),
+            4..=10 => {
+                let point = below(&mut self.memories, 40);
+                return HistoryAction::InterruptDevice(device, point, time);
+            }
+            _ => DeviceMemory::Kept,
+        };
+        HistoryAction::KillDevice(device, time, memory)
+    }
+
     fn fault(&mut self) -> HistoryStep {
         if let Some(act) = self.deceit() {
             return HistoryStep { act, pause: self.pause() };
         }
-        let time = |draw: &mut Self| 50 * MILLISECOND + draw.below(15 * SECOND);
+        let time = Self::fault_time;
         let act = match self.below(21) {
             0 => HistoryAction::Lose(5 + self.below(60), time(self)),
             1 => HistoryAction::Reorder(self.below(20 * SECOND), time(self)),
@@ -344,7 +430,10 @@ impl StepGenerator {
                 ];
                 HistoryAction::Broker(memories[self.below(4) as usize], time(self) / 3)
             }
-            8 => HistoryAction::KillDevice(self.device(), time(self)),
+            8 => {
+                let (device, time) = (self.device(), time(self));
+                self.death(device, time)
+            }
             9 => {
                 let forward = 1 + self.below(7_200);
                 let who = (self.below(2) == 0).then(|| self.device());
@@ -359,7 +448,9 @@ impl StepGenerator {
             }
             20 => HistoryAction::Echo(2 + self.below(20), time(self)),
             14 if self.below(2) == 0 => HistoryAction::Anew,
-            _ if self.subject.has_peers() => HistoryAction::KillDevice(self.device(), time(self)),
+            _ if self.subject.has_peers() => {
+                HistoryAction::KillDevice(self.device(), time(self), DeviceMemory::Kept)
+            }
             14 | 15 => HistoryAction::Kill(self.below(30)),
             16 => HistoryAction::DiskFull(time(self)),
             17 => HistoryAction::Torn(self.below(2) == 0),
@@ -432,9 +523,27 @@ impl fmt::Display for HistoryAction {
                 Seconds(*time)
             ),
             Self::Kill(point) => write!(f, "the service dies at its fault point {point} from here"),
-            Self::KillDevice(device, time) => {
-                write!(f, "device {device} dies, and restarts after {}", Seconds(*time))
+            Self::FlashFull(device, time) => {
+                write!(f, "device {device} can keep nothing for {}", Seconds(*time))
             }
+            Self::InterruptDevice(device, point, time) => write!(
+                f,
+                "device {device} dies at its fault point {point} from here, and restarts after {}",
+                Seconds(*time)
+            ),
+            Self::KillDevice(device, time, memory) => {
+                let memory = match memory {
+                    DeviceMemory::Kept => String::new(),
+                    DeviceMemory::Old(age) => format!(", with its memory of {age} writes ago"),
+                    DeviceMemory::Lost => ", without its memory".to_owned(),
+                };
+                write!(f, "device {device} dies, and restarts after {}{memory}", Seconds(*time))
+            }
+            Self::PowerCut(time) => write!(
+                f,
+                "all come to rest, then all devices die at once, and restart after {}",
+                Seconds(*time)
+            ),
             Self::Lose(percent, time) => {
                 write!(f, "the broker loses {percent} % of messages for {}", Seconds(*time))
             }

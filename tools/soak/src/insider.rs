@@ -279,7 +279,7 @@ fn impersonation(world: &World, device: u32, rng: &mut ChaCha20Rng) -> Vec<Intru
     let mut said: Vec<_> = sources
         .iter()
         .filter(|(member, _)| world.member(device) != Some(*member))
-        .map(|&(member, session)| forged(member, &mut SessionAfter(session), 200))
+        .map(|&(member, session)| forged(member, &mut DrawnSession(session), 200))
         .collect();
     if let Some(victim) = other_member(world, device, rng) {
         said.extend((0..20).map(|_| forged(victim, rng, 1)));
@@ -288,7 +288,7 @@ fn impersonation(world: &World, device: u32, rng: &mut ChaCha20Rng) -> Vec<Intru
 }
 
 /// The last of so many messages of a member to the group under a key. They are not signed.
-fn last_message(
+pub(crate) fn last_message(
     setting: Setting,
     member: MemberId,
     (epoch, key): (Epoch, &Key),
@@ -312,10 +312,10 @@ pub(crate) fn source(bytes: &[u8]) -> Option<(MemberId, u64)> {
     Some((MemberId(member), session))
 }
 
-/// Draws what leads to this session: a messenger's first key has the one after it.
-struct SessionAfter(u64);
+/// Draws this session for a messenger.
+pub(crate) struct DrawnSession(pub(crate) u64);
 
-impl TryRng for SessionAfter {
+impl TryRng for DrawnSession {
     type Error = Infallible;
 
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
@@ -327,13 +327,13 @@ impl TryRng for SessionAfter {
     }
 
     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-        let drawn = self.0.wrapping_sub(1).to_be_bytes();
+        let drawn = self.0.to_be_bytes();
         bytes.iter_mut().zip(drawn.iter().cycle()).for_each(|(byte, drawn)| *byte = *drawn);
         Ok(())
     }
 }
 
-impl TryCryptoRng for SessionAfter {}
+impl TryCryptoRng for DrawnSession {}
 
 /// A recorded message with a changed byte, without its end, or with more behind it.
 fn tampered(world: &World, rng: &mut ChaCha20Rng) -> Option<Intrusion> {

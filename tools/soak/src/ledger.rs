@@ -31,6 +31,8 @@ pub enum Invariant {
     EvictedReads,
     /// One key serves two sets of members.
     KeyTwice,
+    /// A nonce was used for two contents under one key.
+    NonceTwice,
     /// A party panicked.
     Panic,
     /// A device counts as evicted, and nobody who may do so decided it.
@@ -235,6 +237,7 @@ impl Invariant {
             Self::EvictedHasKey => "evicted-has-key",
             Self::EvictedReads => "evicted-reads",
             Self::KeyTwice => "key-twice",
+            Self::NonceTwice => "nonce-twice",
             Self::NotDecided => "not-decided",
             Self::Panic => "panic",
             Self::Restless => "restless",

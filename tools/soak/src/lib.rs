@@ -12,6 +12,7 @@
 
 mod adversary;
 pub mod campaign;
+mod flash;
 pub mod history;
 mod insider;
 mod journal;
@@ -20,6 +21,7 @@ pub mod ledger;
 pub mod live;
 pub mod live_scheme;
 mod network;
+mod nonces;
 pub mod shrink;
 mod world;
 

@@ -1,6 +1,7 @@
 //! A group in virtual time: processes, their clocks, the operator, and the faults.
 
 mod agreement;
+mod deaths;
 mod intrusion;
 mod lives;
 mod operator;
@@ -18,12 +19,14 @@ use groupkey_mqtt::{Member, Peer, Policy, Service};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
+use crate::flash::DeviceFlash;
 use crate::history::{HistoryAction, HistoryStep, SECOND, SoakHistory};
 use crate::insider::Liar;
 use crate::journal::Journal;
 use crate::ledger::{Invariant, Ledger, Violation, violated};
 use crate::live_scheme::LiveScheme;
 use crate::network::{ClientNumber, NetworkTask, VirtualNetwork};
+use crate::nonces::NonceRecorder;
 
 /// What a history came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +37,10 @@ pub struct HistoryOutcome {
     pub step: usize,
     /// How many faults had an effect.
     pub faults: u64,
+    /// How often a device that ran died.
+    pub kills: u64,
+    /// How many nonces were recorded.
+    pub nonces: u64,
     /// How many messages arrived.
     pub messages: u64,
     /// The virtual time that passed, ns.
@@ -66,6 +73,8 @@ pub fn run(history: &SoakHistory) -> HistoryOutcome {
     HistoryOutcome {
         violation,
         faults: world.faults,
+        kills: world.kills,
+        nonces: world.nonces.pairs() as u64,
         messages: world.network.delivered,
         time: world.network.now - BEGIN,
         longest: world.longest,
@@ -78,6 +87,7 @@ pub(crate) struct World {
     pub(crate) network: VirtualNetwork,
     rng: ChaCha20Rng,
     ledger: Ledger,
+    nonces: NonceRecorder,
     policy: Policy,
     journal: Journal,
     /// Whether an old copy is in the store's place. The operator knows it.
@@ -109,6 +119,7 @@ pub(crate) struct World {
     restless: Option<String>,
     events: u64,
     faults: u64,
+    kills: u64,
     longest: u64,
 }
 
@@ -132,6 +143,12 @@ pub(crate) struct SoakDevice {
     deaf_until: u64,
     /// What a peer remembers of its group's decisions.
     memory: Remembered,
+    /// What a member keeps of its membership.
+    flash: DeviceFlash,
+    /// Until when it can keep nothing, ns.
+    flash_full_until: u64,
+    /// How long it is away after it has died at a fault point, ns.
+    away: u64,
     /// How often it was started.
     starts: u32,
 }
@@ -193,6 +210,7 @@ impl World {
             network: VirtualNetwork::new(BEGIN, network_rng),
             rng,
             ledger: Ledger::default(),
+            nonces: NonceRecorder::default(),
             policy,
             journal: Journal::default(),
             is_old: false,
@@ -213,6 +231,7 @@ impl World {
             restless: None,
             events: 0,
             faults: 0,
+            kills: 0,
             longest: 0,
         };
         if !world.subject.has_peers() {
@@ -289,13 +308,16 @@ impl World {
                 }
                 None => false,
             },
-            HistoryAction::KillDevice(device, time) => self.with(*device, |world, device| {
-                let seat = world.devices.get_mut(&device).filter(|seat| !seat.is_adversary)?;
-                seat.process.stop();
-                world.network.end(device + 1);
-                world.network.start_at(device + 1, now + time);
+            HistoryAction::FlashFull(device, time) => self.with(*device, |world, device| {
+                world.devices.get_mut(&device)?.flash_full_until = now + time;
                 Some(())
             }),
+            HistoryAction::InterruptDevice(device, point, time) => {
+                self.interrupt(*device, *point, *time)
+            }
+            HistoryAction::KillDevice(device, time, memory) => {
+                self.kill(*device, *time, *memory)?
+            }
             HistoryAction::Lose(percent, time) => {
                 self.network.faults.lose = (*percent, now + time);
                 true
@@ -305,6 +327,7 @@ impl World {
                 true
             }
             HistoryAction::OldStore(age, lost) => self.old_store(*age, *lost),
+            HistoryAction::PowerCut(time) => self.power_cut(*time)?,
             HistoryAction::Reorder(late, time) => {
                 self.network.faults.late = (*late, now + time);
                 true
@@ -442,14 +465,14 @@ const DEAF: u64 = 20 * SECOND;
 const MOST_EVENTS: u64 = 300_000;
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use groupkey::catalogue;
 
     use super::*;
     use crate::history::{HistoryStep, Obedient};
 
     /// A group of four that has come to rest.
-    fn settled(scheme: &str) -> World {
+    pub(super) fn settled(scheme: &str) -> World {
         let subject = LiveScheme::new(catalogue::scheme(scheme).unwrap(), 4).unwrap();
         let history = SoakHistory::new(subject, 1, 0);
         let arrivals = (0..4)
@@ -462,7 +485,7 @@ mod tests {
         world
     }
 
-    fn kind(result: Result<(), Violation>) -> Option<Invariant> {
+    pub(super) fn kind<T>(result: Result<T, Violation>) -> Option<Invariant> {
         result.err().map(|violation| violation.kind)
     }
 
@@ -522,7 +545,9 @@ mod tests {
     fn a_key_that_changes_by_itself_is_seen() {
         let mut world = settled("skdc");
         world.network.start_at(4, world.network.now + SECOND);
-        world.devices.get_mut(&3).unwrap().process.stop();
+        let device = world.devices.get_mut(&3).unwrap();
+        device.process.stop();
+        device.flash.erase();
         assert_eq!(kind(world.rest()), Some(Invariant::Restless));
     }
 

@@ -105,6 +105,9 @@ mod tests {
             receive_maximum: 20,
             maximum_packet: Some(1 << 20),
             topic_aliases: 10,
+            keep_alive: Some(9),
+            session_expiry: Some(30),
+            assigns_client: true,
         };
         let packet = Packet::Connack(Connack { code: 0, session_present: false, abilities });
         let bytes = packet.encode(Version::V5).expect("it is well-formed");

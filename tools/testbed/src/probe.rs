@@ -22,6 +22,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::ErrorKind;
 
 use groupkey_mqtt::Version;
+use groupkey_mqtt::tls::explained;
 use serde::Serialize;
 
 use self::bench::Bench;
@@ -117,7 +118,9 @@ impl fmt::Display for CheckResult {
 /// Makes sure that a broker answers and accepts us. Returns what it announces.
 fn greet(target: &ProbeTarget, version: Version) -> Result<Abilities, Error> {
     let mut client = ProbeClient::dial(target, version).map_err(|error| match error.kind() {
-        ErrorKind::InvalidData => Error::NoTls(error.to_string()),
+        ErrorKind::InvalidData => {
+            Error::NoTls(explained(&error).unwrap_or_else(|| error.to_string()))
+        }
         _ => Error::NoConnection(error.to_string()),
     })?;
     let bench = Bench::new(target, version, Abilities::default(), random_prefix());

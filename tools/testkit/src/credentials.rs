@@ -15,6 +15,8 @@ use hashbrown::HashMap;
 /// The MAC key or the identities of a deployment, and the long-term keys.
 pub struct Credentials {
     guard: Guard,
+    /// Whose kind of signatures they make.
+    suite: Suite,
     seed: u64,
     mac: MacKey,
     identities: Identities,
@@ -31,20 +33,26 @@ pub struct Acquaintances<'c> {
 }
 
 impl Credentials {
-    /// Creates credentials for a kind of protection. Parties get theirs through [`Self::issue`].
+    /// Creates credentials for a kind of protection, in a suite with signatures of Ed25519. Parties get
+    /// theirs through [`Self::issue`].
     pub fn new(guard: Guard, seed: u64) -> Self {
+        Self::for_suite(Suite::Standard, guard, seed)
+    }
+
+    /// Creates credentials for a suite and a kind of protection.
+    pub fn for_suite(suite: Suite, guard: Guard, seed: u64) -> Self {
         let mac = MacKey::from_bytes(secret(seed, u64::MAX));
         let identities = Identities(HashMap::new());
-        Self { guard, seed, mac, identities, public_elements: RefCell::default() }
+        Self { guard, suite, seed, mac, identities, public_elements: RefCell::default() }
     }
 
     /// Gives a party an identity, if signatures are used and it has none.
     pub fn issue(&mut self, party: PartyId) {
-        if self.guard != Guard::Signature {
+        if !self.guard.signs() {
             return;
         }
         self.identities.0.entry(party).or_insert_with(|| {
-            let identity = Identity::from_secret(&secret(self.seed, stream(party)));
+            let identity = Identity::for_suite(self.suite, &secret(self.seed, stream(party)));
             let public = identity.public();
             (identity, public)
         });
@@ -56,13 +64,14 @@ impl Credentials {
     ///
     /// If signatures are used and the party was not issued an identity.
     pub fn protection(&self, party: PartyId) -> Protection<'_> {
+        let directory = &self.identities;
         match self.guard {
             Guard::Mac => Protection::Mac(&self.mac),
+            Guard::Merkle => Protection::Merkle { identity: &directory.0[&party].0, directory },
             Guard::None => Protection::None,
-            Guard::Signature => Protection::Signature {
-                identity: &self.identities.0[&party].0,
-                directory: &self.identities,
-            },
+            Guard::Signature => {
+                Protection::Signature { identity: &directory.0[&party].0, directory }
+            }
         }
     }
 
@@ -103,7 +112,7 @@ struct Identities(HashMap<PartyId, (Identity, PublicIdentity)>);
 
 impl Directory for Identities {
     fn public_identity(&self, party: PartyId) -> Option<PublicIdentity> {
-        self.0.get(&party).map(|(_, public)| *public)
+        self.0.get(&party).map(|(_, public)| public.clone())
     }
 }
 

@@ -260,7 +260,7 @@ impl From<Command<'_>> for RecordedCommand {
 
 impl RecordedCommand {
     /// Returns the command; `None` if a frame had no sense.
-    fn command(&self) -> Option<Command<'_>> {
+    pub fn command(&self) -> Option<Command<'_>> {
         let Self { code, first, second, epochs: [from, to] } = self;
         let one = || first.first().copied();
         Some(match code {
@@ -286,7 +286,7 @@ impl MemberReplay {
     pub fn new(subject: ReplayedMember) -> Result<Self, Error> {
         let (configuration, setting) = subject.configuration()?;
         let me = subject.member.into();
-        let mut credentials = Credentials::new(subject.guard, subject.seed);
+        let mut credentials = Credentials::for_suite(subject.suite, subject.guard, subject.seed);
         subject.peers.iter().chain([&me]).for_each(|&party| credentials.issue(party));
         let keys = credentials.peer_keys(me, subject.suite);
         subject.acquaintances.iter().for_each(|&party| drop(keys.public(party)));

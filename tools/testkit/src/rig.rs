@@ -11,6 +11,7 @@
 
 pub mod boneh;
 mod delivery;
+pub mod fame;
 mod forger;
 pub mod fractions;
 mod history;

@@ -83,22 +83,38 @@ impl Handling {
 }
 
 /// Returns the primitives that are a suite's own. If a suite differs from `published` only in the
-/// Diffie-Hellman group, these are the primitives of that group. Otherwise they are all primitives.
+/// Diffie-Hellman group, these are the primitives of that group. `pq` differs from `standard` in
+/// signatures and key encapsulation, which counts as powers. Of the other suites, they are all primitives.
 pub fn own_primitives(suite: Suite) -> impl Iterator<Item = Primitive> {
-    let whole = matches!(suite, Suite::Standard | Suite::Constrained | Suite::Published);
-    Primitive::ALL.into_iter().filter(move |primitive| whole || primitive.is_of_group())
+    Primitive::ALL.into_iter().filter(move |primitive| match suite {
+        Suite::Standard | Suite::Constrained | Suite::Published => true,
+        Suite::Pq => matches!(
+            primitive,
+            Primitive::Sign
+                | Primitive::Verify
+                | Primitive::ExponentiateGenerator
+                | Primitive::Exponentiate
+                | Primitive::CheckElement
+        ),
+        _ => primitive.is_of_group(),
+    })
 }
 
 /// Returns whether a board can measure the primitive: 60 KiB of heap are enough. Tables of pairings and
-/// long primes need more than 200 KiB.
-pub fn fits_boards(primitive: Primitive) -> bool {
-    !primitive.is_of_pairing() && !primitive.is_of_integers()
+/// long primes need more than 200 KiB, keys of ML-DSA-65 more than 100 KiB.
+pub fn fits_boards(suite: Suite, primitive: Primitive) -> bool {
+    !primitive.is_of_pairing() && !primitive.is_of_integers() && suite != Suite::Pq
 }
 
 /// Few and many units. A line through the two gives the cost.
 const KEYS: [usize; 2] = [1, 33];
 const BYTES: [usize; 2] = [16, 4_112];
 const MANY: usize = 65;
+
+/// How many messages are signed for an average, and how many of them between two looks at the stopwatch:
+/// an emulated device's has no room for more.
+const SIGNED: usize = 128;
+const BATCH: usize = 16;
 
 impl Workbench<'_> {
     /// Returns the cost of a primitive on this machine.
@@ -175,6 +191,9 @@ impl Workbench<'_> {
     /// Returns the cost of a call and of a unit.
     fn line_of(&self, primitive: Primitive) -> (f64, f64) {
         let one_key = Key::default();
+        if self.suite == Suite::Pq && primitive.is_of_group() {
+            return (self.encapsulation(primitive), 0.0);
+        }
         match primitive {
             Primitive::Random => (self.time(Guard::None, |cx| keep(cx.random_key())), 0.0),
             Primitive::Wrap => line(KEYS, |count| {
@@ -217,6 +236,7 @@ impl Workbench<'_> {
                 })
             }),
             Primitive::Mac => self.protection(Guard::Mac),
+            Primitive::Sign if self.suite == Suite::Pq => self.signing_by_trial(),
             Primitive::Sign => self.protection(Guard::Signature),
             Primitive::Verify => line(BYTES, |bytes| {
                 let bytes = vec![0; bytes];
@@ -286,6 +306,11 @@ impl Workbench<'_> {
 
     /// Does the same for the primitives of pairings.
     fn pairing_cost(&self, primitive: Primitive) -> (f64, f64) {
+        // Numbers of 16 bytes have inverses, too, and no suite of their own: without a pairing, theirs
+        // count as in `standard`, as they do in a device's profile.
+        if !self.suite.has_pairing() {
+            return Workbench { suite: Suite::Standard, ..*self }.pairing_cost(primitive);
+        }
         let (p, q, gt, scalar) = self.once(|cx| {
             let scalar = cx.random_scalar();
             let (first, second) = (cx.g1_generator(), cx.g2_generator());
@@ -377,6 +402,59 @@ impl Workbench<'_> {
         })
     }
 
+    /// Returns the cost of what counts as this primitive in key encapsulation: nothing, if nothing does.
+    fn encapsulation(&self, primitive: Primitive) -> f64 {
+        let mut public = Vec::new();
+        let private = self.once(|cx| {
+            let private = cx.random_private_key();
+            cx.encode_public_keys(core::slice::from_ref(&private), &mut public);
+            private
+        });
+        let check = ElementCheck::Subgroup;
+        let checked = || {
+            self.time(Guard::None, |cx| cx.require_public_key(&public, check).expect("it is one"))
+        };
+        match primitive {
+            Primitive::ExponentiateGenerator => self.time(Guard::None, |cx| {
+                let mut public = Vec::with_capacity(public.len());
+                cx.encode_public_keys(core::slice::from_ref(&private), &mut public);
+                keep(public);
+            }),
+            Primitive::CheckElement => checked(),
+            Primitive::Exponentiate => {
+                let info = self.once(|cx| cx.hpke_info("", &[]));
+                let both = self.time(Guard::None, |cx| {
+                    let mut encapsulated = Vec::with_capacity(cx.kem_lengths().encapsulated);
+                    let key = cx.encapsulate(&public, &info, check, &mut encapsulated);
+                    keep((key.expect("it is a public key"), encapsulated));
+                });
+                both - checked()
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// Returns the cost of a signature that is made anew until one is good, as ML-DSA's: the average of
+    /// [`SIGNED`] messages. A message of more bytes takes as much more as to check its signature does.
+    fn signing_by_trial(&self) -> (f64, f64) {
+        let [few, _] = BYTES;
+        let batches = (0..SIGNED).step_by(BATCH).map(|first| {
+            let send = |guard| {
+                self.time(guard, |cx| {
+                    for number in first..first + BATCH {
+                        let mut content = vec![0; few];
+                        content[..2].copy_from_slice(&(number as u16).to_be_bytes());
+                        send_bytes(cx, &content);
+                    }
+                })
+            };
+            send(Guard::Signature) - send(Guard::None)
+        });
+        let each = batches.sum::<f64>() / SIGNED as f64;
+        let (_, per_byte) = self.line_of(Primitive::Verify);
+        (each - per_byte * few as f64, per_byte)
+    }
+
     fn time(&self, guard: Guard, mut work: impl FnMut(&mut Context<'_>)) -> f64 {
         let mut desk = ContextParts::new(self, guard);
         self.stopwatch.one(&mut || desk.step(&mut work))
@@ -420,7 +498,7 @@ struct ContextParts {
 
 impl ContextParts {
     fn new(bench: &Workbench<'_>, guard: Guard) -> Self {
-        let mut credentials = Credentials::new(guard, 1);
+        let mut credentials = Credentials::for_suite(bench.suite, guard, 1);
         credentials.issue(ME);
         // Drivers make the setting once, so it is no part of a step's cost.
         let setting = Setting::new(GroupId(1), bench.suite);
@@ -491,8 +569,8 @@ fn keep<T>(result: T) {
     drop(black_box(result));
 }
 
-/// Returns the line through few and many units: the cost of a call and of a unit.
-fn line([few, many]: [usize; 2], mut time: impl FnMut(usize) -> f64) -> (f64, f64) {
+/// Returns the line through the costs of few and of many units: the cost of a call and of a unit.
+pub fn line([few, many]: [usize; 2], mut time: impl FnMut(usize) -> f64) -> (f64, f64) {
     let (short, long) = (time(few), time(many));
     let per_unit = (long - short) / (many - few) as f64;
     (short - per_unit * few as f64, per_unit)

@@ -3,13 +3,19 @@
 //! A column is one number of a [`Sample`] over all sizes. Most columns do not change, or lie on a
 //! line, so only the sizes at which they turn are written down.
 
-use std::collections::BTreeMap;
+mod line;
+mod slot;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DeviceRole, Estimate, Load, PrimitiveCount, ProtocolTraffic, Sample, Stage, Uses};
+use self::line::{SizePosition, bends, short, values, written};
+use self::slot::{Slot, flat};
+use super::{Estimate, Load, Sample, Uses};
 use crate::decision::Variant;
+use crate::moment::Moment;
 
 /// The counts of one operation of a variant, without the protection of messages.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +24,8 @@ pub struct CountTable {
     pub variant: Variant,
     /// The operation's name.
     pub operation: String,
+    /// The turnover of the groups before it, as [`Moment::turnover`] has it.
+    turnover: u32,
     /// The counted sizes (members), ascending.
     members: Vec<u32>,
     columns: Vec<CountColumn>,
@@ -45,6 +53,9 @@ pub(super) struct WrittenCounts {
     parameters: BTreeMap<String, u32>,
     suite: String,
     operation: String,
+    /// Members that had left before, as a share of those that the group has.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    turnover: f64,
     members: Vec<u32>,
     /// Whether columns are left out that the table before has, too.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -59,32 +70,6 @@ struct CountColumn {
     /// Whether it lies on lines over the logarithm of the size, or over the size.
     is_logarithmic: bool,
     values: Vec<f64>,
-}
-
-/// The place of a column in a sample.
-#[derive(Clone, Debug, PartialEq)]
-enum Slot {
-    Load(usize, ColumnPart),
-    Stage(usize, StagePart),
-    Finish(ColumnPart),
-    Largest,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum ColumnPart {
-    Calls(String),
-    Amount(String),
-    /// Calls and amount, which are equal.
-    Both(String),
-    /// Messages or bytes that are sent, received, or sent as copies.
-    Traffic(usize, bool),
-    Keys,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum StagePart {
-    Number(usize),
-    Uses(ColumnPart),
 }
 
 impl CountTable {
@@ -118,16 +103,15 @@ impl CountTable {
             let told: Vec<Option<f64>> = rows.iter().map(|row| row.get(name).copied()).collect();
             let slot = Slot::named(name).expect("a sample has only known columns");
             let zero = |value: &Option<f64>| value.unwrap_or(0.0);
-            let values = match slot {
+            let values = match slot.repeats() {
                 // Of a stage that some sizes do not have, only the number is zero there.
-                Slot::Stage(stage, ref part) if *part != StagePart::Number(0) => {
-                    let repeats = format!("{stage}.{}", NUMBERS[0]);
+                Some(repeats) => {
                     let has_stage = rows.iter().map(|row| row.contains_key(&repeats));
                     let there = told.iter().zip(has_stage);
                     let there = there.map(|(value, has)| has.then(|| zero(value)));
                     with_neighbours(&there.collect::<Vec<_>>())
                 }
-                _ => told.iter().map(zero).collect(),
+                None => told.iter().map(zero).collect(),
             };
             let values: Vec<f64> = values.into_iter().map(short).collect();
             let is_logarithmic = bends(&members, &values, true) < bends(&members, &values, false);
@@ -144,7 +128,18 @@ impl CountTable {
         });
         let columns = columns.filter(|column| column.values.iter().any(|value| *value != 0.0));
         let columns = columns.collect();
-        Some(Self { variant, operation, members, columns })
+        Some(Self { variant, operation, turnover: 0, members, columns })
+    }
+
+    /// Returns the same counts as those of groups with this [turnover](Moment::turnover).
+    #[must_use]
+    pub fn after(self, turnover: u32) -> Self {
+        Self { turnover, ..self }
+    }
+
+    /// Returns the [turnover](Moment::turnover) of the counted groups.
+    pub const fn turnover(&self) -> u32 {
+        self.turnover
     }
 
     /// Returns the smallest and the largest counted size (members).
@@ -157,6 +152,13 @@ impl CountTable {
         &self.members
     }
 
+    /// Returns the most messages that a step sends at any counted size; `None` if an operation has
+    /// several steps.
+    pub(super) fn messages_of_steps(&self) -> Option<f64> {
+        let of = |&members: &u32| self.at(members)?.value.messages_of_its_step();
+        self.members.iter().map(of).try_fold(0.0, |most: f64, one| Some(most.max(one?)))
+    }
+
     /// Returns the sample at a size, without protection of messages. `None` below the smallest one.
     pub fn at(&self, members: u32) -> Option<Estimate<Sample>> {
         let (least, most) = self.counted();
@@ -164,7 +166,46 @@ impl CountTable {
             return None;
         }
         let place = SizePosition::of(&self.members, members);
-        let mut sample = Sample {
+        let mut sample = self.blank(members);
+        for column in &self.columns {
+            let value = place.value(&column.values, column.is_logarithmic).max(0.0);
+            column.slot.set(&mut sample, value);
+        }
+        sample.stages.retain(|stage| stage.repeats > 0.0);
+        Some(Estimate { value: sample, is_extrapolated: members > most })
+    }
+
+    /// Returns the sample at a size, at this share of the way from this turnover to that of the
+    /// other table of the same operation. `None` below the smallest size of either.
+    pub(super) fn at_between(
+        &self,
+        other: &Self,
+        share: f64,
+        members: u32,
+    ) -> Option<Estimate<Sample>> {
+        let (here, there) = (self.at(members)?, other.at(members)?);
+        let rows = [flat(&here.value), flat(&there.value)];
+        let mut sample = self.blank(members);
+        let names: BTreeSet<&String> = rows.iter().flat_map(BTreeMap::keys).collect();
+        for name in names {
+            let slot = Slot::named(name).expect("a sample has only known columns");
+            let of = |row: &BTreeMap<String, f64>| row.get(name).copied();
+            let told = [of(&rows[0]), of(&rows[1])];
+            // Of a stage that one of them does not have, only the number is zero there.
+            let absent = slot.repeats().and_then(|repeats| {
+                let has_both = rows.iter().all(|row| row.contains_key(&repeats));
+                if has_both { None } else { told.into_iter().flatten().next() }
+            });
+            let [from, to] = told.map(|value| value.or(absent).unwrap_or_default());
+            slot.set(&mut sample, (to - from).mul_add(share, from));
+        }
+        sample.stages.retain(|stage| stage.repeats > 0.0);
+        let is_extrapolated = here.is_extrapolated || there.is_extrapolated;
+        Some(Estimate { value: sample, is_extrapolated })
+    }
+
+    fn blank(&self, members: u32) -> Sample {
+        Sample {
             operation: self.operation.clone(),
             members,
             member: Load::default(),
@@ -174,13 +215,7 @@ impl CountTable {
             stages: Vec::new(),
             finish: Uses::default(),
             largest: 0,
-        };
-        for column in &self.columns {
-            let value = place.value(&column.values, column.is_logarithmic).max(0.0);
-            column.slot.set(&mut sample, value);
         }
-        sample.stages.retain(|stage| stage.repeats > 0.0);
-        Some(Estimate { value: sample, is_extrapolated: members > most })
     }
 
     /// Returns the table as it is written after `before`. Columns that both have are left out, if
@@ -203,6 +238,7 @@ impl CountTable {
         let Variant { scheme, parameters, .. } = &self.variant;
         (scheme, parameters, &self.operation, &self.members)
             == (&written.scheme, &written.parameters, &written.operation, &written.members)
+            && self.turnover == turnover_of(written.turnover)
     }
 
     fn write(&self) -> WrittenCounts {
@@ -215,6 +251,7 @@ impl CountTable {
             parameters: self.variant.parameters.clone(),
             suite: self.variant.suite.clone(),
             operation: self.operation.clone(),
+            turnover: f64::from(self.turnover) / f64::from(Moment::WHOLE),
             members: self.members.clone(),
             like: false,
             counts: counts.collect(),
@@ -234,6 +271,7 @@ impl CountTable {
             written.counts.retain(|_, text| text != "0");
         }
         let WrittenCounts { scheme, parameters, suite, operation, members, counts, .. } = written;
+        let turnover = turnover_of(written.turnover);
         if members.is_empty() || !members.is_sorted_by(|a, b| a < b) || members[0] == 0 {
             return Err(TableError::Sizes);
         }
@@ -245,7 +283,7 @@ impl CountTable {
         };
         let columns = counts.into_iter().map(column).collect::<Result<_, _>>()?;
         let variant = Variant { scheme, parameters, suite, guard: "none".to_owned() };
-        Ok(Self { variant, operation, members, columns })
+        Ok(Self { variant, operation, turnover, members, columns })
     }
 }
 
@@ -262,172 +300,19 @@ impl fmt::Display for TableError {
 
 impl std::error::Error for TableError {}
 
-/// The loads of a sample by the first letter of their columns.
-const LOADS: [&str; 4] = ["m", "b", "c", "g"];
-
-/// The traffic of a load.
-const TRAFFIC: [[&str; 2]; 3] = [["sm", "sb"], ["rm", "rb"], ["cm", "cb"]];
-
-/// The numbers of a stage.
-const ROLE: usize = 7;
-const NUMBERS: [&str; 8] = ["n", "s", "m", "b", "d", "a", "r", "role"];
-
-impl Slot {
-    fn named(name: &str) -> Option<Self> {
-        if name == "largest" {
-            return Some(Self::Largest);
-        }
-        let (place, rest) = name.split_once('.')?;
-        if let Some(load) = LOADS.iter().position(|load| *load == place) {
-            return Some(Self::Load(load, ColumnPart::named(rest)?));
-        }
-        if place == "f" {
-            return Some(Self::Finish(ColumnPart::named(rest)?));
-        }
-        // More stages would be a mistake, and much memory.
-        let stage = place.parse().ok().filter(|stage| *stage < 10_000)?;
-        let part = match NUMBERS.iter().position(|number| *number == rest) {
-            Some(number) => StagePart::Number(number),
-            None => StagePart::Uses(ColumnPart::named(rest)?),
-        };
-        Some(Self::Stage(stage, part))
-    }
-
-    fn set(&self, sample: &mut Sample, value: f64) {
-        match self {
-            Self::Load(load, part) => {
-                let Sample { member, busiest, controller, gateway, .. } = sample;
-                part.set([member, busiest, controller, gateway][*load], value);
-            }
-            Self::Finish(part) => part.set_use(&mut sample.finish, value),
-            Self::Largest => sample.largest = value.round() as u32,
-            Self::Stage(stage, part) => {
-                if sample.stages.len() <= *stage {
-                    sample.stages.resize(*stage + 1, Stage::default());
-                }
-                let stage = &mut sample.stages[*stage];
-                match part {
-                    StagePart::Uses(part) => part.set_use(&mut stage.uses, value),
-                    StagePart::Number(ROLE) => {
-                        stage.sender = match value.round() as u32 {
-                            1 => DeviceRole::Controller,
-                            2 => DeviceRole::Gateway,
-                            _ => DeviceRole::Member,
-                        }
-                    }
-                    StagePart::Number(number) => {
-                        let Stage {
-                            repeats,
-                            senders,
-                            messages,
-                            bytes,
-                            deliveries,
-                            awaited,
-                            receivers,
-                            ..
-                        } = stage;
-                        *[repeats, senders, messages, bytes, deliveries, awaited, receivers]
-                            [*number] = value;
-                    }
-                }
-            }
-        }
-    }
-}
-
-impl ColumnPart {
-    fn named(name: &str) -> Option<Self> {
-        if name == "k" {
-            return Some(Self::Keys);
-        }
-        for (index, [messages, bytes]) in TRAFFIC.into_iter().enumerate() {
-            if name == messages || name == bytes {
-                return Some(Self::Traffic(index, name == bytes));
-            }
-        }
-        let primitive = name.get(..name.len().checked_sub(1)?)?.to_owned();
-        match name.as_bytes()[name.len() - 1] {
-            b'+' => Some(Self::Calls(primitive)),
-            b'#' => Some(Self::Amount(primitive)),
-            b'=' => Some(Self::Both(primitive)),
-            _ => None,
-        }
-    }
-
-    fn set(&self, load: &mut Load, value: f64) {
-        match self {
-            Self::Keys => load.keys = value,
-            Self::Traffic(index, is_bytes) => {
-                let Load { sent, received, copies, .. } = load;
-                let traffic = [sent, received, copies].into_iter().nth(*index);
-                let Some(ProtocolTraffic { messages, bytes }) = traffic else { return };
-                *(if *is_bytes { bytes } else { messages }) = value;
-            }
-            Self::Calls(_) | Self::Amount(_) | Self::Both(_) => {
-                self.set_use(&mut load.uses, value);
-            }
-        }
-    }
-
-    fn set_use(&self, uses: &mut Uses, value: f64) {
-        if value == 0.0 {
-            return;
-        }
-        match self {
-            Self::Calls(primitive) => uses.0.entry(primitive.clone()).or_default().calls = value,
-            Self::Amount(primitive) => uses.0.entry(primitive.clone()).or_default().amount = value,
-            Self::Both(primitive) => {
-                uses.0.insert(primitive.clone(), PrimitiveCount { calls: value, amount: value });
-            }
-            Self::Traffic(..) | Self::Keys => {}
-        }
-    }
-}
-
-/// Returns the columns of one sample that are not zero.
-fn flat(sample: &Sample) -> BTreeMap<String, f64> {
-    let mut row = BTreeMap::new();
-    let loads = [&sample.member, &sample.busiest, &sample.controller, &sample.gateway];
-    for (letter, load) in LOADS.into_iter().zip(loads) {
-        flat_uses(&mut row, letter, &load.uses);
-        let traffic = [load.sent, load.received, load.copies];
-        for ([messages, bytes], traffic) in TRAFFIC.into_iter().zip(traffic) {
-            row.insert(format!("{letter}.{messages}"), traffic.messages);
-            row.insert(format!("{letter}.{bytes}"), traffic.bytes);
-        }
-        row.insert(format!("{letter}.k"), load.keys);
-    }
-    flat_uses(&mut row, "f", &sample.finish);
-    row.insert("largest".to_owned(), f64::from(sample.largest));
-    row.retain(|_, value| *value != 0.0);
-    for (index, stage) in sample.stages.iter().enumerate() {
-        let Stage { senders, messages, bytes, deliveries, awaited, uses, sender, .. } = stage;
-        let Stage { repeats, receivers, .. } = stage;
-        let role = match sender {
-            DeviceRole::Controller => 1.0,
-            DeviceRole::Gateway => 2.0,
-            DeviceRole::Member => 3.0,
-        };
-        let sent = [*repeats, *senders, *messages, *bytes];
-        let numbers = sent.into_iter().chain([*deliveries, *awaited, *receivers, role]);
-        for (name, value) in NUMBERS.into_iter().zip(numbers) {
-            row.insert(format!("{index}.{name}"), value);
-        }
-        flat_uses(&mut row, &index.to_string(), uses);
-    }
-    row
-}
-
-fn flat_uses(row: &mut BTreeMap<String, f64>, place: &str, uses: &Uses) {
-    for (primitive, PrimitiveCount { calls, amount }) in &uses.0 {
-        row.insert(format!("{place}.{primitive}+"), *calls);
-        row.insert(format!("{place}.{primitive}#"), *amount);
-    }
-}
-
 #[allow(clippy::trivially_copy_pass_by_ref)] // Serde asks for it.
 const fn is_false(value: &bool) -> bool {
     !*value
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // Serde asks for it.
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
+}
+
+/// Returns a turnover as it was before it was written.
+fn turnover_of(written: f64) -> u32 {
+    (written * f64::from(Moment::WHOLE)).round() as u32
 }
 
 /// Fills gaps with the nearest value.
@@ -439,128 +324,10 @@ fn with_neighbours(told: &[Option<f64>]) -> Vec<f64> {
     (0..told.len()).map(nearest).collect()
 }
 
-/// Returns a number with at most six significant digits, unless it is whole.
-fn short(value: f64) -> f64 {
-    if value == value.round() { value } else { format!("{value:.5e}").parse().unwrap_or(value) }
-}
-
-/// A place between two sizes.
-struct SizePosition {
-    /// The indices of the two sizes; equal at a counted size.
-    between: (usize, usize),
-    /// How far it is from the first to the second one, over the size and over its logarithm.
-    share: f64,
-    logarithmic_share: f64,
-}
-
-impl SizePosition {
-    fn of(sizes: &[u32], members: u32) -> Self {
-        let upper = sizes.partition_point(|size| *size < members);
-        if sizes.get(upper) == Some(&members) || sizes.len() == 1 {
-            let index = upper.min(sizes.len() - 1);
-            return Self { between: (index, index), share: 0.0, logarithmic_share: 0.0 };
-        }
-        let upper = upper.clamp(1, sizes.len() - 1);
-        let [low, high, here] = [sizes[upper - 1], sizes[upper], members].map(f64::from);
-        Self {
-            between: (upper - 1, upper),
-            share: (here - low) / (high - low),
-            logarithmic_share: (here / low).ln() / (high / low).ln(),
-        }
-    }
-
-    fn value(&self, values: &[f64], is_logarithmic: bool) -> f64 {
-        let (low, high) = (values[self.between.0], values[self.between.1]);
-        if low == high {
-            return low;
-        }
-        let share = if is_logarithmic { self.logarithmic_share } else { self.share };
-        (high - low).mul_add(share, low)
-    }
-}
-
-/// Returns how far the values are from the lines between their neighbours, in all.
-fn bends(sizes: &[u32], values: &[f64], is_logarithmic: bool) -> f64 {
-    let mut sum = 0.0;
-    for middle in 1..sizes.len().saturating_sub(1) {
-        let around = |list: &[f64]| [list[middle - 1], list[middle + 1]];
-        let place = SizePosition::of(&[sizes[middle - 1], sizes[middle + 1]], sizes[middle]);
-        let expected = place.value(&around(values), is_logarithmic);
-        sum += (expected - values[middle]).abs() / values[middle].abs().max(1e-9);
-    }
-    sum
-}
-
-/// Writes the numbers of a column: one if it does not change, otherwise one for each size, or
-/// nothing where a line between the neighbours tells it. `~` before it says that the lines are over
-/// the logarithm.
-fn written(sizes: &[u32], values: &[f64], is_logarithmic: bool) -> String {
-    if values.iter().all(|value| *value == values[0]) {
-        return values[0].to_string();
-    }
-    let mut told = vec![String::new(); values.len()];
-    let mut from = 0;
-    told[0] = values[0].to_string();
-    while from + 1 < values.len() {
-        let mut to = from + 1;
-        while to + 1 < values.len() && is_told(sizes, values, is_logarithmic, from, to + 1) {
-            to += 1;
-        }
-        told[to] = values[to].to_string();
-        from = to;
-    }
-    let text = told.join(",");
-    if is_logarithmic { format!("~{text}") } else { text }
-}
-
-/// Whether the two ends tell what is between them.
-fn is_told(sizes: &[u32], values: &[f64], is_logarithmic: bool, from: usize, to: usize) -> bool {
-    let ends = [sizes[from], sizes[to]];
-    (from + 1..to).all(|middle| {
-        let place = SizePosition::of(&ends, sizes[middle]);
-        short_of(place.value(&[values[from], values[to]], is_logarithmic)) == values[middle]
-    })
-}
-
-/// Returns an interpolated number as it was before it was left out: whole if it nearly is.
-fn short_of(value: f64) -> f64 {
-    if (value - value.round()).abs() < 1e-6 { value.round() } else { short(value) }
-}
-
-/// Reads what [`written`] wrote.
-fn values(sizes: &[u32], text: &str) -> Option<(bool, Vec<f64>)> {
-    let (is_logarithmic, text) = match text.strip_prefix('~') {
-        Some(text) => (true, text),
-        None => (false, text),
-    };
-    let number = |text: &str| text.parse().ok().filter(|value: &f64| value.is_finite());
-    if !text.contains(',') {
-        return Some((is_logarithmic, vec![number(text)?; sizes.len()]));
-    }
-    let mut told = Vec::with_capacity(sizes.len());
-    for text in text.split(',') {
-        told.push(if text.is_empty() { None } else { Some(number(text)?) });
-    }
-    if told.len() != sizes.len() || told[0].is_none() || told[told.len() - 1].is_none() {
-        return None;
-    }
-    let mut values: Vec<f64> = Vec::with_capacity(sizes.len());
-    let mut from = 0;
-    for to in 0..told.len() {
-        let Some(value) = told[to] else { continue };
-        for middle in from + 1..to {
-            let place = SizePosition::of(&[sizes[from], sizes[to]], sizes[middle]);
-            values.push(short_of(place.value(&[told[from]?, value], is_logarithmic)));
-        }
-        values.push(value);
-        from = to;
-    }
-    Some((is_logarithmic, values))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::{PrimitiveCount, ProtocolTraffic, Stage};
 
     fn sample(members: u32, stages: usize) -> Sample {
         let n = f64::from(members);
@@ -622,6 +389,23 @@ mod tests {
         let between = stages(3);
         assert_eq!((between[0].repeats, between[1].repeats), (1.0, 0.5));
         assert_eq!(between[1].awaited, 4.0);
+    }
+
+    #[test]
+    fn between_turnovers_counts_lie_between_and_a_stage_that_one_lacks_fades() {
+        let fresh = table(&[sample(2, 1), sample(8, 1)]);
+        let later = [2, 8].map(|members| Sample { largest: 99, ..sample(members, 2) });
+        let later = table(&later).after(Moment::WHOLE);
+        assert_eq!((fresh.turnover(), later.turnover()), (0, 1_000_000));
+        for (share, largest, repeats) in [(0.0, 31, 0), (0.5, 65, 1), (1.0, 99, 1)] {
+            let between = fresh.at_between(&later, share, 8).expect("both were counted").value;
+            assert_eq!((between.largest, between.stages.len()), (largest, 1 + repeats));
+            assert_eq!(between.member, sample(8, 1).member);
+            assert!(between.stages.iter().all(|stage| stage.awaited == 8.0));
+        }
+        let written = later.write_after(Some(&fresh));
+        assert!(!written.like && written.turnover == 1.0);
+        assert_eq!(CountTable::read(written, None), Ok(later));
     }
 
     #[test]

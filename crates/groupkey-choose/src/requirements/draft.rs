@@ -217,7 +217,7 @@ fn check(requirements: &Requirements) -> Result<(), ChooseError> {
     }
 }
 
-const GUARDS: [&str; 2] = ["mac", "signature"];
+const GUARDS: [&str; 3] = ["mac", "merkle", "signature"];
 
 #[cfg(test)]
 mod tests {
@@ -243,7 +243,7 @@ mod tests {
                 "2:10",
                 "there is no confirmed claim \"secrecy\"",
             ),
-            ("[security]\nguard = \"none\"\n", "2:9", "there are mac, signature"),
+            ("[security]\nguard = \"none\"\n", "2:9", "there are mac, merkle, signature"),
             ("[presence]\nsleep = \"nap\"\n", "2:9", "unknown variant"),
             ("[members]\ntrace = \"missing.csv\"\n", "2:9", "missing.csv"),
             ("[network]\nscenario = 4\n", "2:12", "expected the name of a file"),

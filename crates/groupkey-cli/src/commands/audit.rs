@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
+use groupkey::Suite;
 use groupkey::catalogue::Profile;
 use groupkey_lab::audit::{
     self, Audit, AuditOptions, AuditedScheme, Finding, Found, ReplaySubject, SearchDepth, recorded,
@@ -18,7 +19,7 @@ use groupkey_lab::{registry, results};
 use crate::campaign::all_cores;
 use crate::commands::scheme_arguments::SelectionArguments;
 use crate::failure::Failure;
-use crate::output::BesideFiles;
+use crate::output::{BesideFiles, remark};
 use crate::paragraph::Paragraph;
 use crate::progress::ProgressBar;
 use crate::results_folder::{OutArguments, ResultsFiles, ResultsFolder, results_path};
@@ -32,6 +33,7 @@ Examples:
   groupkey audit --scheme oft
   groupkey audit --scheme lkh-group,skdc --profile sound --depth 4
   groupkey audit --class hybrid --quick --json
+  groupkey audit --scheme treekem --suite pq --quick
   groupkey audit --scheme nishat --replay nishat-evicted
   groupkey audit --scheme oft --profile published --replay collusion-resistance
   groupkey audit --out before
@@ -58,6 +60,11 @@ pub(crate) struct AuditArguments {
     /// Forms of the schemes [default: both].
     #[arg(long, value_name = "PROFILE", value_delimiter = ',', value_parser = value_parsers::profile())]
     profile: Vec<Profile>,
+
+    /// Which algorithms all groups have [default: standard; of a scripted attack those of the profile,
+    /// or its own].
+    #[arg(long, value_name = "NAME", value_parser = value_parsers::suite())]
+    suite: Option<Suite>,
 
     /// Try all histories of up to EVENTS events after the creation (1 to 6) [default: 3].
     /// Each further event takes about ten times as long. For schemes with pairings, the
@@ -202,19 +209,29 @@ fn compare(findings: &[Finding], known: &[Finding]) -> Result<(), Failure> {
 
 /// Returns the chosen schemes and profiles, in the order of the registry.
 fn subjects(arguments: &AuditArguments) -> Result<Vec<AuditedScheme>, Failure> {
-    let AuditArguments { selection, profile: profiles, .. } = arguments;
+    let AuditArguments { selection, profile: profiles, suite, .. } = arguments;
     let SelectionArguments { scheme: schemes, class: classes } = selection;
     let chosen = registry::schemes().filter(|scheme| {
         (schemes.is_empty() || schemes.iter().any(|chosen| chosen.id == scheme.id))
             && (classes.is_empty() || classes.contains(&scheme.class()))
     });
+    let chosen = match *suite {
+        Some(suite) => {
+            let (suited, notes) = selection.suited(chosen.collect(), suite)?;
+            notes.iter().for_each(|note| remark(&format!("note: {note}")));
+            suited
+        }
+        None => chosen.collect(),
+    };
     let subjects: Vec<_> = chosen
+        .into_iter()
         .flat_map(|scheme| {
             let wanted = |profile: &Profile| profiles.is_empty() || profiles.contains(profile);
-            Profile::ALL
-                .into_iter()
-                .filter(wanted)
-                .map(move |profile| AuditedScheme::new(scheme, profile))
+            Profile::ALL.into_iter().filter(wanted).map(move |profile| {
+                let mut subject = AuditedScheme::new(scheme, profile);
+                subject.suite = *suite;
+                subject
+            })
         })
         .collect();
     if subjects.is_empty() {
@@ -232,7 +249,8 @@ fn depth(arguments: &AuditArguments) -> SearchDepth {
 /// Describes the other settings of the search, so that it can be run again.
 fn with(arguments: &AuditArguments) -> String {
     let quick = if arguments.quick { ", with --quick" } else { "" };
-    format!("seed {}{quick}", arguments.seed)
+    let suite = arguments.suite.map(|suite| format!(", in suite {}", suite.name()));
+    format!("seed {}{quick}{}", arguments.seed, suite.unwrap_or_default())
 }
 
 /// Returns whether a claim that people rely on does not hold, which is an error.

@@ -22,7 +22,7 @@ use groupkey_lab::report::Report;
 use groupkey_reproduce::printed;
 
 use self::folder::BenchFolder;
-use self::plans::PlanArguments;
+use self::plans::{LeftOut, PlanArguments};
 use self::tables::Refusals;
 use crate::failure::Failure;
 use crate::output::BesideFiles;
@@ -44,9 +44,11 @@ Examples:
   groupkey bench --workload platoon --repetitions 100 --out platoon
   groupkey bench --workload examples/workloads/warehouse.toml --scheme skdc
 
-Reading a row: the mean is measured on this machine. Counted is what the same primitives cost by
-themselves in the same run, and x the best measured time over it: what is above 1 is not the
-scheme's mathematics. A device's time is modelled from its profile, never measured here.
+Reading a row: the mean is processor time, measured on this machine (wall time where the system
+counts none). Counted is what the same primitives cost by themselves in the same run, and x the best
+measured time over it: what is above 1 is not the scheme's mathematics. A device's time is
+modelled from its profile, never measured here.
+
 docs/benchmark.md has more, docs/workloads.md has the built-in workloads and describes a file with
 another.
 
@@ -97,22 +99,22 @@ struct BenchOutputArguments {
 #[derive(Debug)]
 pub(crate) struct BenchWork {
     plans: Vec<BenchPlan>,
-    /// Schemes that have none of the activities that are asked for.
-    idle: Vec<&'static str>,
+    /// Schemes that have no plan.
+    without: LeftOut,
 }
 
 /// Returns the work that the arguments ask for.
 pub(crate) fn work(arguments: &BenchArguments) -> Result<BenchWork, Failure> {
-    let (plans, idle) = arguments.plans.plans()?;
-    Ok(BenchWork { plans, idle })
+    let (plans, without) = arguments.plans.plans()?;
+    Ok(BenchWork { plans, without })
 }
 
 /// Measures what the arguments ask for, and prints the results.
 pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let BenchWork { plans, idle } = work(arguments)?;
+    let BenchWork { plans, without } = work(arguments)?;
     let units = bench::units(&plans);
     arguments.output.refuse_what_nobody_does(&units)?;
-    for note in plans::left_out(&plans, &idle) {
+    for note in plans::left_out(&plans, &without) {
         remark(&format!("note: {note}"));
     }
 
@@ -342,7 +344,8 @@ const ASSUMPTIONS: [&str; 5] = [
     "Pauses between steps have no length; messages are delivered in the order in which they were sent.",
     "In schemes with a controller, only the measured parties exist. In the others, every member does.",
     "Every repetition has a new group, and draws the same static variables, made ready before it.",
-    "Times are of this machine and processor; a device's are modelled from its profile.",
+    "Times are processor time of this machine, or wall time where the system counts none (field clock); \
+     a device's are modelled from its profile.",
     "Counted costs are those of the primitives by themselves, each the fastest of some batches.",
 ];
 

@@ -3,6 +3,7 @@
 mod evidence;
 mod live;
 mod own_schemes;
+mod pareto;
 mod questions;
 mod race;
 mod report;
@@ -15,6 +16,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use groupkey::catalogue::Scheme;
 use groupkey_choose::answer::{self, Answer, AnswerDepth, Block};
 use groupkey_choose::requirements::{
     EXAMPLES, FieldSetting, RequirementsDraft, RequirementsError, to_toml,
@@ -22,7 +24,10 @@ use groupkey_choose::requirements::{
 use groupkey_choose::{Decision, Grounds, Requirements, choose, input, recommend_on, words};
 use groupkey_lab::choose::winner_maps::Winner;
 use groupkey_lab::choose::{LaboratoryFiles, commands};
+use groupkey_lab::part::WorkPart;
 
+pub(crate) use self::evidence::EvidenceKind;
+use crate::campaign::all_cores;
 use crate::failure::Failure;
 use crate::output::BesideFiles;
 use crate::output::remark;
@@ -44,6 +49,7 @@ Examples:
   groupkey choose --requirements mine.toml --fitted
   groupkey choose --requirements city --set devices.member=nrf52840 --set devices.radio=lte-m
   groupkey choose --requirements mine.toml --set devices.member=./my-board.toml
+  groupkey choose --requirements city --fitted --pareto 5
   groupkey choose --requirements city --out chosen
   groupkey choose --requirements city --json | jq .recommended.candidate
   groupkey choose --live http://127.0.0.1:8475    what a running service sees, and would change
@@ -80,7 +86,8 @@ pub(crate) struct ChooseArguments {
         long,
         value_name = "URL",
         conflicts_with_all = [
-            "set", "ask", "fitted", "report", "all", "evidence", "validate", "print_requirements",
+            "set", "ask", "fitted", "report", "all", "evidence", "evidence_of", "validate",
+            "print_requirements",
         ],
     )]
     live: Option<String>,
@@ -104,14 +111,14 @@ pub(crate) struct ChooseArguments {
         value_parser = value_parsers::requirements(),
         conflicts_with_all = [
             "requirements", "set", "ask", "fitted", "save", "report", "json", "all", "evidence",
-            "validate",
+            "evidence_of", "validate",
         ],
     )]
     print_requirements: Option<&'static str>,
 
     /// Answer by the fitted model alone, in a moment, without simulating the finalists. Its errors
     /// are in docs/choose.md. Bursts and outages are not in it.
-    #[arg(long, conflicts_with_all = ["evidence", "validate"])]
+    #[arg(long, conflicts_with_all = ["evidence", "evidence_of", "validate"])]
     fitted: bool,
 
     /// Findings about schemes of your own: the folder that audit --out named. Without them no claim
@@ -138,6 +145,29 @@ pub(crate) struct ChooseArguments {
     )]
     evidence: Option<PathBuf>,
 
+    /// Print a --part of what --evidence makes, as JSON Lines. --evidence --from puts the parts together.
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_parser = value_parsers::evidence_kind(),
+        conflicts_with_all = [
+            "requirements", "set", "ask", "save", "report", "all", "evidence", "validate",
+        ],
+    )]
+    evidence_of: Option<EvidenceKind>,
+
+    /// With --evidence: count these schemes alone. The counts of the others, and the model, stay as
+    /// they are.
+    #[arg(
+        long,
+        value_name = "ID",
+        value_delimiter = ',',
+        value_parser = value_parsers::scheme(),
+        requires = "evidence",
+        conflicts_with = "from",
+    )]
+    scheme: Vec<&'static Scheme>,
+
     /// Compare answers to random requirements with the best that simulations find, and print how
     /// much more they cost. Takes hours.
     #[arg(
@@ -150,6 +180,35 @@ pub(crate) struct ChooseArguments {
     #[arg(long)]
     quick: bool,
 
+    /// With --validate or --evidence-of: the I-th of N parts of the work alone, as JSON Lines. --from
+    /// puts all of them together, and a campaign runs them on many machines (docs/campaigns.md).
+    #[arg(long, value_name = "I/N", value_parser = value_parsers::part(), conflicts_with_all = ["evidence", "from"])]
+    part: Option<WorkPart>,
+
+    /// With --validate or --evidence: what parts printed, in place of doing it here.
+    #[arg(long, value_name = "FILE", conflicts_with = "evidence_of")]
+    from: Vec<PathBuf>,
+
+    /// Threads to run on; the answer does not depend on their number [default: as many as there are
+    /// cores].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+
+    /// Print the front with a tolerance in place of the whole answer: of candidates that differ by at
+    /// most this much in every objective, one is left. Then which requirement narrows the field first,
+    /// and the first questions of a decision tree over all schemes.
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        num_args = 0..=1,
+        default_missing_value = "5",
+        value_parser = pareto::tolerance,
+        conflicts_with_all = [
+            "all", "report", "live", "evidence", "evidence_of", "validate", "print_requirements",
+        ],
+    )]
+    pareto: Option<f64>,
+
     /// Print every candidate that meets the requirements, and every reason why others do not.
     #[arg(long)]
     all: bool,
@@ -159,19 +218,30 @@ pub(crate) struct ChooseArguments {
     json: bool,
 }
 
+impl ChooseArguments {
+    fn threads(&self) -> usize {
+        self.threads.map_or_else(all_cores, usize::from)
+    }
+}
+
 /// Chooses, and prints the answer.
 pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(example) = arguments.print_requirements {
         write!(out, "{example}")?;
         return Ok(());
     }
+    if let Some(kind) = arguments.evidence_of {
+        return evidence::print_part(kind, arguments, out);
+    }
     if let Some(folder) = &arguments.evidence {
-        return evidence::run(folder, arguments.quick, out);
+        return evidence::run(folder, arguments, out);
     }
     if arguments.validate {
-        return validate::run(arguments.quick, arguments.json, out);
+        return validate::run(arguments, out);
     }
-    Failure::refuse_any(&[("--quick", arguments.quick)], "--evidence or --validate")?;
+    let ChooseArguments { quick, part, from, .. } = arguments;
+    let of_others = [("--quick", *quick), ("--part", part.is_some()), ("--from", !from.is_empty())];
+    Failure::refuse_any(&of_others, "--evidence or --validate")?;
     if let Some(address) = &arguments.live {
         let requirements = arguments.requirements.as_deref().map(read).transpose()?;
         return live::run(
@@ -185,26 +255,12 @@ pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
             out,
         );
     }
-    own_schemes::count(arguments.audit.as_deref())?;
-    let draft = draft(arguments)?;
-    let requirements = draft.finish().map_err(refused)?;
-    if let Some(path) = &arguments.save {
-        whole_file::write(path, to_toml(&requirements).as_bytes()).map_err(|error| {
-            Failure::running(format!("cannot write {}: {error}", path.display()))
-                .with_help("choose another file with --save")
-        })?;
-    }
+    let (requirements, decision) = decide(arguments)?;
     let out = &mut BesideFiles::new(out, arguments.report.is_some());
-    if let Some(folder) = &arguments.report {
-        report::prepare(folder)?;
-    }
-    let mut decision =
-        choose(&requirements.as_modelled()).map_err(|error| refused(draft.explain(&error)))?;
-    if !arguments.fitted {
-        decision = race::finalists(&decision, &requirements)?;
-    } else if let Some(field) = requirements.beyond_model() {
-        return Err(Failure::input(format!("{field} is not in the fitted model"))
-            .with_help("leave out --fitted, and the finalists are simulated with it"));
+    if let Some(percent) = arguments.pareto {
+        pareto::print(&decision, &requirements, percent, arguments.json, out)?;
+        race::is_whole(&decision)?;
+        return conclude(&decision);
     }
     let depth = if arguments.all { AnswerDepth::All } else { AnswerDepth::Short };
     match arguments.json {
@@ -238,8 +294,33 @@ pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
     conclude(&decision)
 }
 
+/// Decides, and writes the requirements where `--save` says. Makes the folder of `--out` first.
+pub(crate) fn decide(arguments: &ChooseArguments) -> Result<(Requirements, Decision), Failure> {
+    own_schemes::count(arguments.audit.as_deref())?;
+    let draft = draft(arguments)?;
+    let requirements = draft.finish().map_err(refused)?;
+    if let Some(path) = &arguments.save {
+        whole_file::write(path, to_toml(&requirements).as_bytes()).map_err(|error| {
+            Failure::running(format!("cannot write {}: {error}", path.display()))
+                .with_help("choose another file with --save")
+        })?;
+    }
+    if let Some(folder) = &arguments.report {
+        report::prepare(folder)?;
+    }
+    let mut decision =
+        choose(&requirements.as_modelled()).map_err(|error| refused(draft.explain(&error)))?;
+    if !arguments.fitted {
+        decision = race::finalists(&decision, &requirements, arguments.threads())?;
+    } else if let Some(field) = requirements.beyond_model() {
+        return Err(Failure::input(format!("{field} is not in the fitted model"))
+            .with_help("leave out --fitted, and the finalists are simulated with it"));
+    }
+    Ok((requirements, decision))
+}
+
 /// Prints an answer, with a blank line between two blocks.
-fn print(answer: &Answer, out: &mut dyn Write) -> Result<(), Failure> {
+pub(crate) fn print(answer: &Answer, out: &mut dyn Write) -> Result<(), Failure> {
     for (place, block) in answer.0.iter().enumerate() {
         if place > 0 {
             writeln!(out)?;

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use clap::Args;
-use groupkey::Error;
+use clap::{Args, ValueEnum};
+use groupkey::{Epoch, Error};
 use groupkey_mqtt::config::{MEMBER_TEMPLATE, MemberConfig, Participation, hold, identity};
-use groupkey_mqtt::driver::{Connection, Running, Status, run as drive};
+use groupkey_mqtt::driver::{Connection, Handle, Running, Status, run as drive};
 use groupkey_mqtt::event::{Hint, MemberEvent};
 use groupkey_mqtt::keyring::hex;
 use groupkey_mqtt::member::MembershipFile;
@@ -18,10 +18,13 @@ use groupkey_mqtt::{Member, Peer, Runtime};
 use rand_chacha::ChaCha20Rng;
 use tokio::runtime::Runtime as Tokio;
 use tokio::task::JoinHandle;
+use zeroize::Zeroizing;
 
+use crate::commands::key_export::KeyExport;
 use crate::commands::member_event::EventLine;
 use crate::failure::Failure;
-use crate::{interruption, standard_input};
+use crate::standard_input::Framing;
+use crate::{interruption, log_lines, standard_input};
 
 /// Arguments of `groupkey member`.
 #[derive(Args, Debug)]
@@ -31,14 +34,18 @@ Nobody has reviewed the cryptography. Do not use it to protect anything that mat
 Each line of standard input goes to the group, encrypted. Messages from others appear on
 standard output:
   3: slippery road         member 3 said it
+  export srtp 7 b0231a8f...   a key for SRTP (--export), which follows from the key of epoch 7
 Everything else that happens appears on standard error. When the input ends, the member keeps
 listening.
 
 Control characters in a message are escaped, and bytes that are no UTF-8 are lost. --json has every
-byte, in hexadecimal digits, and puts all events on standard output:
-  {\"event\":\"heard\",\"member\":3,\"hex\":\"6869\",\"text\":\"hi\"}
-Its events are connected, joined, resumed, behind, unproven, proven, epoch, heard, changed, outside,
-joins again, evicted and status. text is null if the message is no UTF-8.
+byte, in base64, and puts all events on standard output, with the time in ms since 1970:
+  {\"base64\":\"aGk=\",\"epoch\":7,\"event\":\"heard\",\"member\":3,\"text\":\"hi\",\"time\":1796030400000}
+Its events are connected, joined, resumed, behind, unproven, proven, epoch, active, exported, heard,
+changed, outside, joins again, evicted and status. text is null if the message is no UTF-8.
+--raw changes no byte: each line of the input, without its line feed, is a message, and each message
+is written with a line feed after it. With --raw=whole, all of the input is one message of at most
+65,535 bytes, and nothing is added to what is written.
 
 With [[peer]]s in the file, there is no service: run this on each side.
 
@@ -46,6 +53,8 @@ Examples:
   groupkey member --print-config > member.toml
   groupkey member --config member.toml
   groupkey member --config member.toml --json | jq -r 'select(.event == \"heard\").text'
+  groupkey member --config member.toml --raw=whole < picture.png
+  groupkey member --config member.toml --export srtp:30
   groupkey member --public truck-7.key      the public key of an identity, created if missing")]
 pub(crate) struct MemberArguments {
     /// Configuration file.
@@ -60,9 +69,38 @@ pub(crate) struct MemberArguments {
     #[arg(long, value_name = "FILE", conflicts_with = "config")]
     public: Option<PathBuf>,
 
+    /// Print a key for another protocol with each new key of the group.
+    #[arg(long, value_name = "LABEL:LENGTH[:HEX]", value_parser = KeyExport::parse)]
+    export: Vec<KeyExport>,
+
+    /// Print what happens inside, on standard error: error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL")]
+    log: Option<tracing::Level>,
+
     /// Print one JSON object for each event (JSON Lines).
     #[arg(long, conflicts_with = "public")]
     json: bool,
+
+    /// Take and write bytes as they are: lines, or whole: all of the input is one message
+    #[arg(
+        long,
+        value_name = "FRAMING",
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "lines",
+        conflicts_with_all = ["json", "export", "public"]
+    )]
+    raw: Option<RawFraming>,
+}
+
+/// What is one message in input and output that are not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RawFraming {
+    /// A line, without its line feed.
+    Lines,
+    /// All of the input, up to its end. The output has nothing between messages.
+    Whole,
 }
 
 /// Takes part in the group until it is interrupted or evicted.
@@ -76,11 +114,13 @@ pub(crate) fn run(arguments: &MemberArguments, out: &mut dyn Write) -> Result<()
         write!(out, "{MEMBER_TEMPLATE}")?;
         return Ok(());
     };
+    log_lines::begin(arguments.log);
     let config = MemberConfig::read(path).map_err(|error| {
         Failure::input(error.to_string()).with_help("groupkey member --print-config shows a file")
     })?;
     let MemberConfig { connection, identity_file, resumes, part } = config;
-    let as_json = arguments.json;
+    let MemberArguments { json: as_json, raw, .. } = *arguments;
+    let exports = &arguments.export[..];
     // Two members with one identity would take turns at the broker.
     let _held = hold(&identity_file).map_err(|error| Failure::input(error.to_string()))?;
     match part {
@@ -91,7 +131,8 @@ pub(crate) fn run(arguments: &MemberArguments, out: &mut dyn Write) -> Result<()
                 member = member.remembering(Box::new(MembershipFile::beside(&identity_file)));
             }
             let help = "the operator can let it join again: readmit NAME";
-            take_part(member, connection, Member::say, Telling { as_json, help }, out)
+            let does = Doing { say: Member::say, export: Member::export };
+            take_part(member, connection, does, Telling { as_json, raw, help, exports }, out)
         }
         Participation::Peer(settings) => {
             let memory = Box::new(DecisionFile::beside(&identity_file));
@@ -99,42 +140,59 @@ pub(crate) fn run(arguments: &MemberArguments, out: &mut dyn Write) -> Result<()
                 Peer::open(settings, memory).map_err(|error| Failure::input(error.to_string()))?;
             let help = "who left comes back when it is started again; who was evicted needs an operator's \
                         ticket: groupkey ticket";
-            take_part(peer, connection, Peer::say, Telling { as_json, help }, out)
+            let does = Doing { say: Peer::say, export: Peer::export };
+            take_part(peer, connection, does, Telling { as_json, raw, help, exports }, out)
         }
     }
 }
 
 /// How a member tells what happens.
 #[derive(Clone, Copy)]
-struct Telling {
+struct Telling<'a> {
     as_json: bool,
+    /// How bytes that are not changed are cut into messages.
+    raw: Option<RawFraming>,
     /// What to do after an eviction.
     help: &'static str,
+    /// The keys for other protocols.
+    exports: &'a [KeyExport],
+}
+
+/// What a member or a peer can do.
+struct Doing<R> {
+    say: Say<R>,
+    export: Export<R>,
 }
 
 type Say<R> = fn(&mut R, &[u8], u64, &mut ChaCha20Rng) -> Result<(), Error>;
+type Export<R> = fn(&R, &str, &[u8], &mut [u8]) -> Result<Epoch, Error>;
 
 fn take_part<R: Runtime<Event = MemberEvent> + Send + 'static>(
     runtime: R,
     connection: Connection,
-    say: Say<R>,
-    telling: Telling,
+    does: Doing<R>,
+    telling: Telling<'_>,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let tokio = Tokio::new().map_err(|error| Failure::running(error.to_string()))?;
     let _guard = tokio.enter();
     let running = drive(runtime, connection);
-    tokio.block_on(talk(running, say, telling, out)).map_err(Failure::of_one_that_should_run_on)
+    tokio.block_on(talk(running, does, telling, out)).map_err(Failure::of_one_that_should_run_on)
 }
 
 async fn talk<R: Runtime<Event = MemberEvent> + Send + 'static>(
     mut running: Running<R>,
-    say: Say<R>,
-    telling: Telling,
+    does: Doing<R>,
+    telling: Telling<'_>,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let Telling { as_json, help } = telling;
-    let mut lines = standard_input::of_standard_input();
+    let Telling { as_json, raw, help, exports } = telling;
+    let Doing { say, export } = does;
+    let mut lines = standard_input::framed(match raw {
+        None => Framing::Text,
+        Some(RawFraming::Lines) => Framing::Bytes,
+        Some(RawFraming::Whole) => Framing::Whole,
+    });
     let mut input_open = true;
     let mut has_key = false;
     let mut status = running.handle.status();
@@ -152,7 +210,16 @@ async fn talk<R: Runtime<Event = MemberEvent> + Send + 'static>(
                         _ => {}
                     }
                     let is_evicted = matches!(event, MemberEvent::Evicted);
-                    print(event, as_json, out)?;
+                    let is_new_key = matches!(event, MemberEvent::Rekeyed(_));
+                    match (event, raw) {
+                        (MemberEvent::Heard(received), Some(framing)) => {
+                            write_raw(&received.content, framing, out)?;
+                        }
+                        (event, _) => print(event, as_json, out)?,
+                    }
+                    for wanted in exports.iter().filter(|_| is_new_key) {
+                        print_key(&running.handle, export, wanted, as_json, out).await?;
+                    }
                     if is_evicted {
                         return Err(Failure::evicted("evicted from the group").with_help(help));
                     }
@@ -191,13 +258,45 @@ async fn talk<R: Runtime<Event = MemberEvent> + Send + 'static>(
     }
 }
 
+/// Prints a key for another protocol, if the member still has a key of the group.
+async fn print_key<R: 'static>(
+    handle: &Handle<R>,
+    export: Export<R>,
+    wanted: &KeyExport,
+    as_json: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let KeyExport { label, length, context } = wanted.clone();
+    let exported = handle.call(move |runtime, _, _| {
+        let mut key = Zeroizing::new(vec![0; length]);
+        export(runtime, &label, &context, &mut key).map(|epoch| (epoch.0, key))
+    });
+    match exported.await {
+        Some(Ok((epoch, key))) => {
+            EventLine::Exported { epoch, label: &wanted.label, key }.tell(as_json, out)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a message as it came.
+fn write_raw(content: &[u8], framing: RawFraming, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(content)?;
+    if framing == RawFraming::Lines {
+        out.write_all(b"\n")?;
+    }
+    out.flush()
+}
+
 fn print(event: MemberEvent, as_json: bool, out: &mut dyn Write) -> io::Result<()> {
     let event = match event {
+        MemberEvent::Activated(epoch) => EventLine::Active(epoch.0),
         MemberEvent::Behind(epoch) => EventLine::Behind(epoch.0),
         MemberEvent::Changed { scheme, founded } => EventLine::Changed { scheme, founded },
         MemberEvent::Evicted => EventLine::Evicted,
         MemberEvent::Heard(received) => {
-            EventLine::Heard { member: received.sender.0, content: received.content }
+            let (member, epoch) = (received.sender.0, Some(received.epoch.0));
+            EventLine::Heard { member, epoch, content: received.content }
         }
         MemberEvent::Joined { member, founded } => EventLine::Joined { member: member.0, founded },
         MemberEvent::JoinsAgain => EventLine::Again,
@@ -228,7 +327,7 @@ async fn ended(task: &mut JoinHandle<Result<(), Fatal>>) -> Failure {
 }
 
 /// Returns what can be wrong, as a device sees it: its name, and the advice.
-const fn advice(hint: Hint) -> (&'static str, &'static str) {
+pub(super) const fn advice(hint: Hint) -> (&'static str, &'static str) {
     match hint {
         Hint::NoAnswer => (
             "no-answer",

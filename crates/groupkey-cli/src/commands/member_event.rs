@@ -3,8 +3,12 @@
 
 use std::io::{self, Write};
 
+use groupkey_mqtt::driver::now;
 use groupkey_mqtt::keyring::hex;
 use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+use crate::base64::base64;
 
 /// An event that a member reports.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,8 +37,18 @@ pub(crate) enum EventLine<'a> {
     /// For too long nothing has proved that the key is the latest, or something has again.
     Proven(bool),
     Epoch(u64),
+    /// The member sends under the key of this epoch, which has waited.
+    Active(u64),
+    /// A key for another protocol, which follows from the key of this epoch.
+    Exported {
+        epoch: u64,
+        label: &'a str,
+        key: Zeroizing<Vec<u8>>,
+    },
     Heard {
         member: u32,
+        /// The epoch whose key encrypted the message. A device on a board does not tell it.
+        epoch: Option<u64>,
         content: Vec<u8>,
     },
     /// A line was said, or was not.
@@ -72,7 +86,7 @@ impl EventLine<'_> {
     /// others said is on standard output.
     pub(crate) fn tell(&self, as_json: bool, out: &mut dyn Write) -> io::Result<()> {
         match as_json {
-            true => writeln!(out, "{}", self.object())?,
+            true => writeln!(out, "{}", timed(self.object()))?,
             false => self.print(out)?,
         }
         out.flush()
@@ -80,7 +94,13 @@ impl EventLine<'_> {
 
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            Self::Heard { member, content } => writeln!(out, "{member}: {}", printable(content))?,
+            Self::Heard { member, content, .. } => {
+                writeln!(out, "{member}: {}", printable(content))?
+            }
+            Self::Exported { epoch, label, key } => {
+                let key = Zeroizing::new(hex(key));
+                writeln!(out, "export {label} {epoch} {}", *key)?;
+            }
             Self::Connected => eprintln!("connected"),
             Self::Lost(why) => eprintln!("not connected: {why}"),
             Self::Identity(public) => eprintln!("identity {public}"),
@@ -103,6 +123,7 @@ impl EventLine<'_> {
             ),
             Self::Proven(true) => eprintln!("the service has said that the key is the latest"),
             Self::Epoch(epoch) => eprintln!("epoch {epoch}"),
+            Self::Active(epoch) => eprintln!("sending under epoch {epoch}"),
             Self::Said(true) | Self::Evicted => {}
             Self::Said(false) => eprintln!("not said: the device has no key at the moment"),
             Self::Outside { advice, .. } => eprintln!("not in the group yet: {advice}"),
@@ -138,10 +159,15 @@ impl EventLine<'_> {
             Self::Behind(epoch) => json!({ "event": "behind", "epoch": epoch }),
             Self::Proven(proven) => json!({ "event": if *proven { "proven" } else { "unproven" } }),
             Self::Epoch(epoch) => json!({ "event": "epoch", "epoch": epoch }),
-            Self::Heard { member, content } => json!({
+            Self::Active(epoch) => json!({ "event": "active", "epoch": epoch }),
+            Self::Exported { epoch, label, key } => {
+                json!({ "event": "exported", "epoch": epoch, "label": label, "key": hex(key) })
+            }
+            Self::Heard { member, epoch, content } => json!({
                 "event": "heard",
                 "member": member,
-                "hex": hex(content),
+                "epoch": epoch,
+                "base64": base64(content),
                 "text": str::from_utf8(content).ok(),
             }),
             Self::Said(said) => json!({ "event": if *said { "said" } else { "not said" } }),
@@ -164,6 +190,15 @@ impl EventLine<'_> {
     }
 }
 
+/// Adds the time at which the event is told, in ms since 1970.
+fn timed(mut object: Value) -> Value {
+    object["time"] = (now() / MILLISECOND).into();
+    object
+}
+
+/// A millisecond, in ns.
+const MILLISECOND: u64 = 1_000_000;
+
 /// Returns a message as text on one line. Control characters and others that a terminal does not
 /// show are escaped. What is no UTF-8 is lost: JSON has all of it.
 fn printable(content: &[u8]) -> String {
@@ -183,7 +218,7 @@ mod tests {
 
     fn told(content: &[u8], as_json: bool) -> String {
         let mut out = Vec::new();
-        let heard = EventLine::Heard { member: 3, content: content.to_vec() };
+        let heard = EventLine::Heard { member: 3, epoch: Some(7), content: content.to_vec() };
         heard.tell(as_json, &mut out).expect("there is memory");
         String::from_utf8(out).expect("it is text")
     }
@@ -206,6 +241,9 @@ mod tests {
         assert_eq!((&heard["event"], &heard["member"]), (&json!("heard"), &json!(3)));
         assert_eq!(heard["text"], "it's\n\"here\"");
         let binary = object(b"\x00\x01\xff");
-        assert_eq!((&binary["hex"], &binary["text"]), (&json!("0001ff"), &Value::Null));
+        assert_eq!((&binary["base64"], &binary["text"]), (&json!("AAH/"), &Value::Null));
+        assert_eq!(binary["epoch"], 7);
+        // It is later than this line was written.
+        assert!(binary["time"].as_u64().is_some_and(|time| time > 1_700_000_000_000));
     }
 }

@@ -3,16 +3,23 @@
 mod adaptation;
 pub(crate) mod audit;
 pub(crate) mod bench;
+pub(crate) mod bridge;
+pub(crate) mod campaign;
+pub(crate) mod check;
 pub(crate) mod choose;
 pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod ctl;
 pub(crate) mod demo;
 pub(crate) mod device;
+mod http_listener;
 #[cfg(target_os = "linux")]
 mod impaired_broker;
+mod key_export;
 mod link_arguments;
 #[cfg(target_os = "linux")]
 mod live_plans;
+pub(crate) mod man;
 pub(crate) mod member;
 mod member_event;
 pub(crate) mod mqtt_probe;
@@ -24,6 +31,7 @@ pub(crate) mod schemes;
 pub(crate) mod serve;
 pub(crate) mod soak;
 pub(crate) mod ticket;
+pub(crate) mod token;
 pub(crate) mod trace;
 #[cfg(target_os = "linux")]
 pub(crate) mod validate;
@@ -41,9 +49,14 @@ pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
         None => Ok(write!(out, "{}", Cli::command().render_long_help())?),
         Some(CliCommand::Audit(arguments)) => audit::run(arguments, out),
         Some(CliCommand::Bench(arguments)) => bench::run(arguments, out),
+        Some(CliCommand::Bridge(arguments)) => bridge::run(arguments, out),
+        Some(CliCommand::Campaign(arguments)) => campaign::run(arguments, out),
+        Some(CliCommand::Check(arguments)) => check::run(arguments, out),
         Some(CliCommand::Choose(arguments)) => choose::run(arguments, out),
         Some(CliCommand::Device(arguments)) => device::run(arguments, out),
         Some(CliCommand::Compare(arguments)) => compare::run(arguments, out),
+        Some(CliCommand::Completions(arguments)) => completions::run(arguments, out),
+        Some(CliCommand::Man(arguments)) => man::run(arguments, out),
         Some(CliCommand::Net(arguments)) => net::run(arguments, out),
         Some(CliCommand::Report(arguments)) => report::run(arguments, out),
         Some(CliCommand::Reproduce(arguments)) => reproduce::run(arguments, out),
@@ -57,6 +70,7 @@ pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
         Some(CliCommand::Ctl(arguments)) => ctl::run(arguments, out),
         Some(CliCommand::Serve(arguments)) => serve::run(arguments, out),
         Some(CliCommand::Ticket(arguments)) => ticket::run(arguments, out),
+        Some(CliCommand::Token(arguments)) => token::run(arguments, out),
         Some(CliCommand::Soak(arguments)) => soak::run(arguments, out),
     }
 }

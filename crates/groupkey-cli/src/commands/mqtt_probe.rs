@@ -200,7 +200,7 @@ fn failure(broker: &HostAndPort, error: &probe::Error) -> Failure {
              this host?"
         }
         probe::Error::NoBroker(_) => {
-            "a TLS port needs --ca, and perhaps --certificate and --key; WebSockets are not supported"
+            "a TLS port needs --ca, and perhaps --certificate and --key; the probe speaks no WebSockets"
         }
         probe::Error::Refused(_) => "give a user with --user and --password-file",
     };

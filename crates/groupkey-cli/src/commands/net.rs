@@ -32,6 +32,7 @@ Examples:
   groupkey net --scheme skdc,lkh-group --members 50,100 --loss 0,10 --runs 5
   groupkey net --scheme skdc --loss 5 --burst 40 --jitter 20 --delay 50 --bandwidth 250
   groupkey net --scheme skdc --outages 4 --outage-length 60 --qos 1
+  groupkey net --scheme lkh-group --members 1000 --operation batch --joining 20 --leaving 20
   groupkey net --scheme skdc --json
   groupkey net --scheme skdc,lkh-group --loss 0,5 --out measured
   groupkey net --scheme skdc --bandwidth 100,300,inf --device cortex-m4
@@ -206,11 +207,14 @@ pub(crate) fn work(arguments: &NetArguments) -> Result<NetWork, Failure> {
         let plans = arguments.group.plans(&arguments.network, arguments.outages, arguments.runs)?;
         return Ok(NetWork { title: None, plans });
     };
-    let Scenario { description, mut plan } = Scenario::load(path).map_err(unreadable)?;
+    let Scenario { description, mut plan, waits } = Scenario::load(path).map_err(unreadable)?;
     plan.runs = arguments.runs.runs.unwrap_or(plan.runs);
     plan.seed = arguments.runs.seed.unwrap_or(plan.seed);
     group::refuse_a_slip(1, plan.runs)?;
-    let title = format!("{description}. Loss and delay are those at the start.");
+    let mut title = format!("{description}. Loss and delay are those at the start.");
+    if let Some(waits) = waits {
+        title += &format!(" {waits}");
+    }
     Ok(NetWork { title: Some(title), plans: vec![plan] })
 }
 

@@ -1,5 +1,7 @@
 //! The arguments by which commands choose schemes, their form and the operations on their groups.
 
+use std::collections::BTreeMap;
+
 use clap::builder::StyledStr;
 use clap::{Arg, Args};
 use groupkey::catalogue::{Class, Profile, Scheme};
@@ -46,6 +48,30 @@ impl ParameterArguments {
             }
         }
         Ok(self.set.clone())
+    }
+}
+
+impl SelectionArguments {
+    /// Returns those of the chosen schemes that can run in a suite, and for each reason why others
+    /// cannot a note that names them. A scheme that was named is refused.
+    pub(crate) fn suited(
+        &self,
+        chosen: Vec<&'static Scheme>,
+        suite: Suite,
+    ) -> Result<(Vec<&'static Scheme>, Vec<String>), Failure> {
+        let (suited, others): (Vec<&'static Scheme>, Vec<&'static Scheme>) =
+            chosen.into_iter().partition(|scheme| scheme.unsuited_to(suite).is_none());
+        let mut reasons: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for scheme in others {
+            let Some(reason) = scheme.unsuited_to(suite) else { continue };
+            if suited.is_empty() || !self.scheme.is_empty() {
+                return Err(Failure::input(format!("{}: {reason}", scheme.id)));
+            }
+            reasons.entry(reason.to_string()).or_default().push(scheme.id);
+        }
+        let note =
+            |(reason, ids): (String, Vec<&str>)| format!("left out: {}: {reason}", ids.join(", "));
+        Ok((suited, reasons.into_iter().map(note).collect()))
     }
 }
 

@@ -7,7 +7,7 @@ use std::io::Write;
 
 use clap::Args;
 use groupkey::catalogue::{
-    Adversary, Claims, Class, Parameter, Profile, Provenance, SCHEMES, Scheme,
+    Adversary, Claims, Class, Departures, Parameter, Profile, Provenance, SCHEMES, Scheme,
 };
 use groupkey_choose::programs::Programs;
 use groupkey_lab::registry;
@@ -25,6 +25,7 @@ Provenance says how sure we are that this is the published protocol:
   specified      built from the published protocol
   reconstructed  some details are ours; the scheme's file lists them
   stand-in       the published protocol could not be identified; this one has the same costs
+  foreign        a library that others wrote; an audit cannot look inside
 
 Examples:
   groupkey schemes
@@ -173,6 +174,9 @@ fn describe(scheme: &Scheme, out: &mut dyn Write) -> Result<(), Failure> {
         format!("recovery    {}", recovery.meaning()),
         format!("runs        {}", Programs::of(scheme).names()),
     ];
+    if scheme.departures != Departures::Forgotten {
+        lines.push(format!("departures  {}", scheme.departures.meaning()));
+    }
     lines.extend(audited::lines(scheme));
     for Parameter { name, meaning, sound, published, range: (low, high) } in *parameters {
         let values = format!("{low} to {high}; sound {sound}, published {published}");

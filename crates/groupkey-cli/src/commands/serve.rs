@@ -15,14 +15,14 @@ use groupkey_mqtt::driver::{Running, Status, fresh_rng, now, run as drive};
 use groupkey_mqtt::http::SchemeView;
 use groupkey_mqtt::keyring::hex;
 use groupkey_mqtt::runtime::Fatal;
+use groupkey_mqtt::service::trail::Actor;
 use groupkey_mqtt::service::{ChangeError, OpenError, OperationError, RefusalReason, ServiceEvent};
 use groupkey_mqtt::{Service, http};
-use tokio::net::TcpListener;
 use tokio::runtime::Runtime as Tokio;
 
-use crate::commands::{adaptation, ctl};
+use crate::commands::{adaptation, ctl, http_listener};
 use crate::failure::Failure;
-use crate::{interruption, standard_input};
+use crate::{interruption, log_lines, standard_input};
 
 /// Arguments of `groupkey serve`.
 #[derive(Args, Debug)]
@@ -69,6 +69,10 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "auto", value_parser = ["auto"])]
     scheme: Option<String>,
 
+    /// Print what happens inside, on standard error: error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL")]
+    log: Option<tracing::Level>,
+
     /// Print a commented file with the defaults.
     #[arg(long)]
     print_config: bool,
@@ -80,6 +84,7 @@ pub(crate) fn run(arguments: &ServeArguments, out: &mut dyn Write) -> Result<(),
         write!(out, "{SERVE_TEMPLATE}")?;
         return Ok(());
     };
+    log_lines::begin(arguments.log);
     run_by(path, arguments, out).map_err(Failure::of_one_that_should_run_on)
 }
 
@@ -117,10 +122,10 @@ fn run_by(path: &Path, arguments: &ServeArguments, out: &mut dyn Write) -> Resul
     let adapter = adapter.transpose()?;
     let failed = |error: Fatal| Failure::running(error.to_string());
     if arguments.accept_state {
-        service.accept_state(now(), &mut rng).map_err(failed)?;
+        service.acting_for(Actor::Terminal).accept_state(now(), &mut rng).map_err(failed)?;
     }
     if arguments.found {
-        service.found_anew(now(), &mut rng).map_err(failed)?;
+        service.acting_for(Actor::Terminal).found_anew(now(), &mut rng).map_err(failed)?;
     }
     writeln!(out, "service {}", hex(&service.public()))?;
     // Epochs begin anew with each founding.
@@ -178,14 +183,8 @@ async fn listen(
     adapter: Option<Adapter>,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let HttpConfig { listen, token, hosts } = config;
-    let listener = TcpListener::bind(listen).await.map_err(|error| {
-        Failure::running(format!("{listen}: {error}"))
-            .with_help("choose another address for http.listen, or leave it out")
-    })?;
-    let address = listener.local_addr().map_err(|error| Failure::running(error.to_string()))?;
+    let (listener, address, access) = http_listener::listen(config).await?;
     let (service, limits) = (running.handle.clone(), http::HttpLimits::default());
-    let access = http::Access { token, hosts };
     tokio::spawn(http::serve(listener, service, adapter, access, limits));
     writeln!(out, "http://{address}")?;
     Ok(out.flush()?)
@@ -268,6 +267,7 @@ async fn end(running: &mut Running<Service>) -> Result<(), Failure> {
 
 fn print(event: &ServiceEvent, out: &mut dyn Write) -> Result<(), Failure> {
     match event {
+        ServiceEvent::Activated { epoch } => writeln!(out, "members send under epoch {}", epoch.0)?,
         ServiceEvent::Admitted { name, member } => writeln!(out, "{name} is member {member}")?,
         ServiceEvent::Changed { scheme, members, left_behind, founded } => {
             writeln!(
@@ -286,6 +286,9 @@ fn print(event: &ServiceEvent, out: &mut dyn Write) -> Result<(), Failure> {
         ServiceEvent::Refused { name, why } => writeln!(out, "{name} {}", refusal(name, *why))?,
         ServiceEvent::Resumed { name, member } => {
             writeln!(out, "{name}, member {member}, is back")?
+        }
+        ServiceEvent::Silent { name, member } => {
+            writeln!(out, "{name}, member {member}, was silent for too long and is out")?;
         }
         ServiceEvent::Waits { name, waiting, founders } => {
             writeln!(out, "{name} waits: {waiting} of {founders} founders are there")?;
@@ -341,12 +344,14 @@ async fn command(
         }
         "accept" => {
             let accepted = running.handle.call(|service, now, rng| {
+                let service = service.acting_for(Actor::Terminal);
                 service.accept_state(now, rng).map_err(|error| error.to_string())
             });
             accepted.await.map(|done| done.map(|()| "the state is accepted".to_owned()))
         }
         "found" => {
             let founded = running.handle.call(|service, now, rng| {
+                let service = service.acting_for(Actor::Terminal);
                 service.found_anew(now, rng).map_err(|error| error.to_string())
             });
             let done = "if the store is not the last state, the group is founded anew";
@@ -354,12 +359,14 @@ async fn command(
         }
         "evict" => {
             let evicted = running.handle.operate(move |service, now, rng| {
+                let service = service.acting_for(Actor::Terminal);
                 service.evict(&name, now, rng).map(|epoch| format!("epoch {epoch}"))
             });
             evicted.await.map(in_words)
         }
         "readmit" => {
             let readmitted = running.handle.operate(move |service, now, _| {
+                let service = service.acting_for(Actor::Terminal);
                 service.readmit(&name, now).map(|()| "it may join again".to_owned())
             });
             readmitted.await.map(in_words)
@@ -374,7 +381,8 @@ async fn command(
                 }
             };
             let rekeyed = running.handle.operate(move |service, now, rng| {
-                rekey(service, now, rng).map(|epoch| format!("epoch {epoch}"))
+                rekey(service.acting_for(Actor::Terminal), now, rng)
+                    .map(|epoch| format!("epoch {epoch}"))
             });
             rekeyed.await.map(in_words)
         }
@@ -386,7 +394,7 @@ async fn command(
                 let begun = running.handle.operate(move |service, now, rng| {
                     let form = service.policy().form.with(&wish);
                     let form = form.map_err(ChangeError::Form)?;
-                    service.change_scheme(form, now, rng)?;
+                    service.acting_for(Actor::Terminal).change_scheme(form, now, rng)?;
                     Ok(ctl::scheme(&SchemeView::of(service)))
                 });
                 begun.await.map(in_words)
@@ -394,9 +402,11 @@ async fn command(
             Err(error) => Some(Err(error)),
         },
         "cancel" => {
-            let cancelled = running.handle.call(|service, _, _| match service.cancel_change() {
-                true => Ok("the scheme stays as it is".to_owned()),
-                false => Err("no change is under way".to_owned()),
+            let cancelled = running.handle.call(|service, _, _| {
+                match service.acting_for(Actor::Terminal).cancel_change() {
+                    true => Ok("the scheme stays as it is".to_owned()),
+                    false => Err("no change is under way".to_owned()),
+                }
             });
             cancelled.await
         }

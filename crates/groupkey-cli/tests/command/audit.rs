@@ -88,7 +88,7 @@ fn the_same_findings_on_any_number_of_threads() {
 /// What the recorded audit says is what a fresh one finds, of schemes with all kinds of outcomes.
 #[test]
 fn the_recorded_findings_are_true() {
-    let recorded = "../../data/audit.jsonl";
+    let recorded = "../groupkey-lab/data/audit.jsonl";
     groupkey(&format!("audit --quick --scheme oft,dep,skdc,nishat --against {recorded}")).success();
 }
 
@@ -137,6 +137,25 @@ fn a_scheme_and_a_class_are_not_asked_for_together() {
         assert_eq!(refused.code, 2);
         assert!(refused.stderr.contains("cannot be used with"), "{}", refused.stderr);
     }
+}
+
+/// In another suite the same claims hold. What cannot run in it is refused, or left out of a class.
+#[test]
+fn a_suite_is_audited() {
+    for id in ["skdc", "treekem"] {
+        let line = format!("audit --scheme {id} --profile sound --suite pq --quick --json");
+        let found = groupkey(&line).objects();
+        assert!(found.iter().all(|finding| finding["suite"] == "pq"), "{found:?}");
+        let claimed = found.iter().filter(|finding| finding["claimed"] == true);
+        let claimed: Vec<_> = claimed.map(|finding| finding["found"].as_str()).collect();
+        assert!(claimed.contains(&Some("holds")) && !claimed.contains(&Some("broken")), "{id}");
+    }
+    let told = groupkey("audit --class centralized --suite pq --profile sound --quick --depth 1");
+    assert!(told.stderr.contains("note: left out: boneh-fat, "), "{}", told.stderr);
+    assert!(told.success().contains("in suite pq"));
+    let refused = groupkey("audit --scheme skdc,tgdh --suite pq");
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("tgdh: no post-quantum form"), "{}", refused.stderr);
 }
 
 /// A cap that nobody is told of would be a claim about histories that were never tried.

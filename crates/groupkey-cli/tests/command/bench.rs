@@ -25,6 +25,14 @@ fn a_row_has_every_field_and_adds_up() {
             ("operation", "remove"),
             ("phase", "operational"),
             ("provenance", "specified"),
+            (
+                "clock",
+                if cfg!(any(target_os = "linux", target_os = "macos")) {
+                    "processor"
+                } else {
+                    "wall"
+                },
+            ),
             ("device", "host"),
         ];
         for (field, expected) in texts {
@@ -85,6 +93,7 @@ fn classes_that_are_not_compared_have_tables_of_their_own() {
     let (served, others) = table.split_once("Members among themselves").expect("a second table");
     let (circumstances, served) = served.split_once("With a controller").expect("a first table");
     assert!(circumstances.contains("repetitions: 2, seed: 1; sound profile, standard suite"));
+    assert!(circumstances.contains(" time, measured on this machine"), "{circumstances}");
     assert!(served.contains("skdc") && !served.contains("gdh2"), "{table}");
     assert!(others.contains("gdh2") && !others.contains("skdc"), "{table}");
     assert!(served.contains("deployment") && !others.contains("deployment"), "{table}");
@@ -345,6 +354,25 @@ fn bad_input_is_refused_with_what_to_do() {
         assert_eq!(told.code, 2, "{arguments}: {}", told.stderr);
         assert!(told.stderr.contains(expected), "{arguments}: {}", told.stderr);
     }
+}
+
+/// A class is measured without those of its schemes that cannot run in the suite.
+#[test]
+fn what_has_no_post_quantum_form_is_left_out_of_a_class() {
+    let told = groupkey(
+        "bench --class centralized --suite pq --members 3 --operation remove --repetitions 1 --json",
+    );
+    let noted = told.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    let note = "note: left out: boneh-fat, boneh-thin, nishat, fame: no post-quantum form: \
+                it is built on a pairing, and suite pq has no pairing";
+    assert!(noted.contains(note), "{noted}");
+    let rows = told.objects();
+    let has = |id: &str| rows.iter().any(|row| row["scheme"] == id && row["suite"] == "pq");
+    // These take inverses of numbers, and no pairing.
+    assert!(has("skdc") && has("crt") && has("berkovits"), "{rows:?}");
+    let refused = groupkey("bench --scheme skdc,fame --suite pq");
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("fame: no post-quantum form"), "{}", refused.stderr);
 }
 
 /// Nobody should wait for rows that cannot be.

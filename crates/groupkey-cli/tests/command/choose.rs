@@ -377,7 +377,21 @@ fn bursts_of_a_scenario_are_simulated_without_being_asked_for() {
 #[test]
 #[ignore = "long: half a minute, simulates what choose models"]
 fn answers_are_compared_with_the_best_that_simulations_find() {
-    let printed = groupkey("choose --validate --quick").success();
+    let folder = Folder::new();
+    folder.file(
+        "spec.toml",
+        "[[cells]]\ncommand = \"choose\"\nvalidate = true\nquick = true\nparts = 4\n",
+    );
+    for action in ["run", "merge"] {
+        groupkey_in(folder.path(), &["campaign", action, "spec.toml", "--out", "out"]).success();
+    }
+    let words = ["choose", "--validate", "--quick", "--from", "out/choose.jsonl"];
+    let printed = groupkey_in(folder.path(), &words).success();
+    let rows = groupkey_in(folder.path(), &[&words[..], &["--json"]].concat()).success();
+    assert_eq!(
+        rows,
+        std::fs::read_to_string(folder.path().join("out/choose.jsonl")).expect("text")
+    );
     let lines: Vec<&str> = printed.lines().collect();
     assert!(lines[0].contains("median %"), "{printed}");
     let rows = ["even", "even", "typical", "typical"];
@@ -462,4 +476,27 @@ fn a_report_is_written_also_when_nobody_reads_the_answer() {
     assert_eq!(refused.code, 1, "{refused:?}");
     assert!(refused.stderr.contains("cannot write into /proc/none"), "{refused:?}");
     assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn a_tolerance_leaves_few_and_the_first_question_is_told() {
+    let told = groupkey("choose --requirements city --fitted --pareto").success();
+    for words in ["With a controller: ", "with a tolerance of 5 %", "narrows first", " bits)"] {
+        assert!(told.contains(words), "{words} is not in {told}");
+    }
+    let found = |percent: &str| -> serde_json::Value {
+        let asked = format!("choose --requirements city --fitted --json --pareto {percent}");
+        serde_json::from_str(&groupkey(&asked).success()).expect("one object")
+    };
+    let (exact, merged) = (found("0"), found("10"));
+    let kept =
+        |object: &serde_json::Value| object["fronts"][0]["kept"].as_array().expect("a list").len();
+    assert!(kept(&merged) < kept(&exact), "{} of {}", kept(&merged), kept(&exact));
+    assert_eq!(exact["fronts"][0]["exact"], merged["fronts"][0]["exact"]);
+    let order = merged["order"].as_array().expect("a list");
+    assert!(order.iter().any(|step| step["requirement"] == "limits.complete = 5000"), "{order:?}");
+    assert!(merged["first-splits"]["question"]["gain"].as_f64().is_some_and(|gain| gain > 0.5));
+
+    let refused = groupkey("choose --requirements city --fitted --pareto 101");
+    assert_eq!(refused.code, 2);
 }

@@ -252,6 +252,7 @@ fn row(members: u32) -> BenchRow {
         nonces: None,
         repetitions: 50,
         seed: 7,
+        clock: "processor".to_owned(),
         mean_ns: 1_000.0,
         ci95_ns: Some(2.8),
         sd_ns: Some(10.0),

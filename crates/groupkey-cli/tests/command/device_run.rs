@@ -23,7 +23,7 @@ use crate::broker::mosquitto;
 use crate::finished::{Folder, GROUPKEY, groupkey, groupkey_in, or_skip};
 
 /// Three devices on two architectures, and two hosts. The group changes fifty times in all: some
-/// while a device's network is cut, and some after another device was reset.
+/// while a device's network is cut, and some after another device was reset and resumed.
 #[test]
 fn devices_live_in_a_group_with_hosts() {
     const TEST: &str = "devices_live_in_a_group_with_hosts";
@@ -71,13 +71,15 @@ fn devices_live_in_a_group_with_hosts() {
     }
     group.hears(&mut host, b"I am back");
 
-    // Another is reset. It has its identity in flash, and joins again.
-    let identity = devices[2].identity.clone();
+    // Another is reset. It has its identity and its membership in flash, and resumes: the key stays.
+    let (identity, epoch) = (devices[2].identity.clone(), group.epoch());
     devices[2].monitor("quit");
     devices[2].ends();
     devices[2] = group.device("arm-2", "cortex-m4");
     assert_eq!(devices[2].event("identity")["public"], identity.as_str());
-    devices[2].event("joined");
+    devices[2].event("resumed");
+    devices[2].reaches(epoch);
+    assert_eq!(group.epoch(), epoch);
     while group.epoch() < FOUNDED + CHANGES {
         group.host_comes_and_goes(1);
     }

@@ -47,7 +47,7 @@ fn killed_again_and_again_the_service_loses_nobody_and_keeps_nobody() {
     let (mut acknowledged, mut newcomer) = (Epoch(1), FOUNDERS);
     let mut out = Vec::new();
     let mut leaving = None;
-    let mut unanswered = 0;
+    let (mut unanswered, mut unanswered_in_turn) = (0, 0);
     let mut kills = 0;
     while kills < KILLS || (out.len() < EVICTIONS && kills < MOST_KILLS) {
         let kill = kills;
@@ -63,8 +63,9 @@ fn killed_again_and_again_the_service_loses_nobody_and_keeps_nobody() {
             leaving = Some(number);
             asked = Some(service.evict(number));
         }
-        // An eviction is stored within a few milliseconds, a join takes longer.
-        let longest = if leaving.is_some() { 6_000 } else { 120_000 };
+        // An eviction is stored within a few milliseconds, a join takes longer. A slow machine's service
+        // gets twice as long each time that it did not answer.
+        let longest = if leaving.is_some() { 6_000 << unanswered_in_turn } else { 120_000 };
         thread::sleep(Duration::from_micros(rng.next_u64() % longest));
         service.kill();
         if let Some(number) = leaving {
@@ -73,8 +74,12 @@ fn killed_again_and_again_the_service_loses_nobody_and_keeps_nobody() {
                     acknowledged = acknowledged.max(epoch);
                     out.push(number);
                     leaving = None;
+                    unanswered_in_turn = 0;
                 }
-                None => unanswered += 1,
+                None => {
+                    unanswered += 1;
+                    unanswered_in_turn = 8.min(unanswered_in_turn + 1);
+                }
             }
         }
         service = Service::start(&folder);

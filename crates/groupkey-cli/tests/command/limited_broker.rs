@@ -59,8 +59,8 @@ fn a_broker_with_a_lower_qos_carries_the_group_and_that_is_told() {
         b.wait_for(|line| event(line)["event"] == "epoch");
         a.says(b"{\"note\":\"it's\"} \x00\x01\xff\n");
         let heard = b.wait_for(|line| event(line)["event"] == "heard");
-        let hex = "7b226e6f7465223a2269742773227d200001ff";
-        assert_eq!(event(&heard)["hex"], hex);
+        assert_eq!(event(&heard)["base64"], "eyJub3RlIjoiaXQncyJ9IAAB/w==");
+        assert_eq!((&event(&heard)["text"], &event(&heard)["epoch"]), (&Value::Null, &1.into()));
         a.says(b"{\"t\":21.5}\n");
         let heard = b.wait_for(|line| event(line)["event"] == "heard");
         assert_eq!(event(&heard)["text"], "{\"t\":21.5}");
@@ -69,6 +69,49 @@ fn a_broker_with_a_lower_qos_carries_the_group_and_that_is_told() {
     let told = groupkey(&format!("mqtt-probe --broker 127.0.0.1:{port}")).success();
     assert!(told.contains("QoS 1 at most, retained messages"), "{told}");
     assert!(told.contains("0 failed"), "{told}");
+}
+
+/// Every byte from one's standard input to the others' standard output.
+#[test]
+fn raw_bytes_pass_unchanged() {
+    // All bytes except the line feed, which ends a line.
+    let line: Vec<u8> = (0..=u8::MAX).filter(|&byte| byte != b'\n').chain(*b"\r").collect();
+    let lines = [&line[..], b"\n\nlast\n"].concat();
+    let whole: Vec<u8> = (0..1_000_u32).map(|number| number as u8).collect();
+    for (raw, said) in [("--raw", lines), ("--raw=whole", whole)] {
+        let Some((port, _broker)) = mosquitto_with("raw_bytes", "") else { return };
+        let folder = Folder::new();
+        let broker = format!("port = {port}");
+        let mut service =
+            format!("store = 'group.redb'\n[group]\nfounders = 2\n[broker]\n{broker}\n");
+        for (number, name) in ["a", "b"].into_iter().enumerate() {
+            service += &format!("[[device]]\nname = '{name}'\nkey = '{}'\n", key(number));
+            folder.file(&format!("{name}.toml"), &member(name, number, &broker));
+        }
+        folder.file("serve.toml", &service);
+        let _service = Process::start(&folder, &["serve", "--config", "serve.toml"]);
+        let [mut a, mut b] = ["a.toml", "b.toml"].map(|file| {
+            Command::new(GROUPKEY)
+                .args(["member", "--config", file, raw])
+                .current_dir(folder.path())
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("the command starts")
+        });
+        let told = BufReader::new(b.stderr.take().expect("it is piped")).lines();
+        let mut told = told.map_while(Result::ok);
+        assert!(told.any(|line| line.starts_with("epoch ")), "b has a key");
+        a.stdin.take().expect("it is piped").write_all(&said).expect("a reads");
+        let mut heard = vec![0; said.len()];
+        let read = b.stdout.take().expect("it is piped").read_exact(&mut heard);
+        for mut process in [a, b] {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+        assert!(read.is_ok() && heard == said, "{raw}: {heard:?}");
+    }
 }
 
 /// It was off when it was evicted. The service tells it, and a supervisor need not start it again.

@@ -7,9 +7,16 @@ mod bench;
 mod boards;
 mod book;
 #[cfg(target_os = "linux")]
+mod bridge;
+#[cfg(target_os = "linux")]
+mod bridge_groups;
+#[cfg(target_os = "linux")]
 mod broker;
+mod campaign;
 #[cfg(target_os = "linux")]
 mod certificates;
+#[cfg(target_os = "linux")]
+mod check;
 mod choose;
 mod compare;
 #[cfg(target_os = "linux")]
@@ -22,18 +29,23 @@ mod finished;
 mod glossary;
 mod help;
 #[cfg(target_os = "linux")]
+mod installed_files;
 mod killed;
 #[cfg(target_os = "linux")]
 mod limited_broker;
+#[cfg(feature = "mls")]
+mod mls;
 mod mqtt_probe;
 mod net;
 #[cfg(target_os = "linux")]
 mod net_live;
+mod packages;
 mod picture;
 mod probe;
 mod report;
 mod reproduce;
 mod reproduce_all;
+mod reproduce_peers;
 mod schemes;
 mod serve;
 mod soak;

@@ -74,7 +74,7 @@ fn a_study_prints_what_it_found_and_is_not_measured_again_without_asking() {
 }
 
 /// The outcomes that are recorded.
-const RECORDED: &str = include_str!("../../../../data/outcomes.json");
+const RECORDED: &str = include_str!("../../../../tools/reproduce/data/outcomes.json");
 
 #[test]
 fn an_outcome_that_is_not_as_recorded_is_a_failure() {

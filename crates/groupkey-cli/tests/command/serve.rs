@@ -2,11 +2,13 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 use std::{fs, thread};
 
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
 use serde_json::Value;
 
 use crate::finished::{Folder, GROUPKEY, groupkey_in};
@@ -108,6 +110,12 @@ fn an_operator_asks_for_members_and_a_change_that_cannot_be_is_refused() {
         ("change", 2, "<SCHEME>"),
         ("cancel", 1, "no change is under way"),
         ("evict nobody", 1, "nobody"),
+        (
+            "evict nobody somebody",
+            1,
+            "not evicted: nobody: no device ever joined as nobody; somebody: ",
+        ),
+        ("evict", 2, "<NAME>..."),
         ("evict no/body", 2, "a name has 1 to 64"),
         ("pin", 1, "the scheme does not adapt"),
     ] {
@@ -171,6 +179,68 @@ fn a_damaged_store_is_refused_in_one_line() {
         assert_eq!(refused.stderr, error);
         assert!(fs::read(&path).unwrap() == bytes, "it was changed");
     }
+}
+
+/// The bits of the whole file, sampled with a seed.
+#[test]
+fn a_flipped_bit_in_the_store_ends_with_1_and_one_sentence_or_does_no_harm() {
+    let folder = Folder::new();
+    let stopped = run_until_stopped(&folder).expect("it starts");
+    assert_eq!(stopped.status.code(), Some(0), "{stopped:?}");
+    let path = folder.path().join("group.redb");
+    let whole = fs::read(&path).unwrap();
+    // Most others are pages that are free, or all zeros.
+    let said: Vec<_> = (0..whole.len()).filter(|&at| !matches!(whole[at], 0 | 0xff)).collect();
+    let (mut rng, mut refused, mut harmless) = (ChaCha20Rng::seed_from_u64(39), 0, 0);
+    for number in 0..60 {
+        let place = match number % 4 {
+            0 => rng.next_u32() as usize % whole.len(),
+            _ => said[rng.next_u32() as usize % said.len()],
+        };
+        let bit = rng.next_u32() % 8;
+        let mut flipped = whole.clone();
+        flipped[place] ^= 1 << bit;
+        fs::write(&path, &flipped).unwrap();
+        match run_until_stopped(&folder) {
+            Ok(output) => {
+                assert_eq!(output.status.code(), Some(0), "byte {place}, bit {bit}: {output:?}");
+                // It has everything, as it said.
+                let look = ["check", "--config", "serve.toml", "--offline"];
+                let looked = groupkey_in(folder.path(), &look);
+                assert_eq!(looked.code, 0, "byte {place}, bit {bit}: {looked:?}");
+                harmless += 1;
+            }
+            Err(output) => {
+                assert_eq!(output.status.code(), Some(1), "byte {place}, bit {bit}: {output:?}");
+                let error = String::from_utf8(output.stderr).unwrap();
+                let is_one_line =
+                    error.starts_with("error: group.redb: ") && error.matches('\n').count() == 1;
+                assert!(is_one_line, "byte {place}, bit {bit}: {error}");
+                let now = fs::read(&path).unwrap();
+                assert!(now == flipped, "byte {place}, bit {bit}: it was changed");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 0 && harmless > 0, "{refused} refused, {harmless} harmless");
+}
+
+/// Starts a service without a broker, and interrupts it when it runs. Returns what it did, as an error
+/// if it ended by itself.
+fn run_until_stopped(folder: &Folder) -> Result<Output, Output> {
+    let mut child = serve(folder, NO_BROKER);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    if !lines.any(|line| line.starts_with("not connected")) {
+        return Err(child.wait_with_output().unwrap());
+    }
+    // It looks for an interruption ten times a second. What it says until it ends must be read.
+    thread::sleep(Duration::from_millis(250));
+    let rest = thread::spawn(move || lines.count());
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.is_ok_and(|status| status.success()));
+    let output = child.wait_with_output().unwrap();
+    rest.join().unwrap();
+    Ok(output)
 }
 
 /// A service without a broker, whose port is nobody's.

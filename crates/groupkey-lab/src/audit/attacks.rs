@@ -9,11 +9,16 @@
 //! needs a condition that the sound profile does not have, or where no scheme withstands it by
 //! itself. `docs/attacks.md` has the list in words.
 
+mod art;
 mod attack;
+mod berkovits;
 mod boneh;
+mod crt;
 mod elements;
+mod elk;
 mod equivocation;
 mod evicted;
+mod fame;
 mod fixture;
 mod former_life;
 mod healing;
@@ -26,6 +31,7 @@ mod ordered;
 mod replay;
 mod restored_store;
 mod rollback;
+mod sender_keys;
 mod tampering;
 
 use groupkey::catalogue::Configuration;
@@ -37,16 +43,25 @@ use super::sweep::Sweep;
 
 /// All attacks, in the order of their ids.
 pub static ATTACKS: &[Attack] = &[
+    art::DOUBLE_JOIN,
+    berkovits::EVICTED,
+    berkovits::NEWCOMER,
+    berkovits::OUTSIDER,
     boneh::EAVESDROPPER,
     boneh::NEWCOMER,
     boneh::OUTSIDER,
+    crt::EVICTED,
+    crt::NEWCOMER,
     tampering::DROPPED,
+    elk::EVICTED,
     evicted::ANSWERS,
     ordered::RETURNS,
     ordered::SPEAKS,
     evicted::WELCOMES,
     impersonation::FALSE_EPOCH_MAC,
     impersonation::FALSE_EPOCH_SIGNATURE,
+    fame::EVICTED,
+    fame::NEWCOMER,
     former_life::ATTACK,
     elements::IDENTITY,
     impersonation::IMPOSTOR_MAC,
@@ -61,6 +76,7 @@ pub static ATTACKS: &[Attack] = &[
     replay::OLD_GROUP,
     restored_store::ATTACK,
     rollback::ROLLBACK,
+    sender_keys::LEAK,
     elements::SMALL_SUBGROUP,
     equivocation::ATTACK,
     rollback::STALE_ANSWER,
@@ -99,7 +115,7 @@ pub(super) fn try_all(
         let configuration = audited.scheme().configuration(audited.profile);
         let finding = match attack.is_slow(audited) && !sweep.options.depth.slow_attacks {
             true => attack.left_out(audited),
-            false => attack.run(&configuration, sweep.options.seed),
+            false => attack.run_in(&configuration, audited.suite, sweep.options.seed),
         };
         sweep.advance(1, subject);
         finding

@@ -1,6 +1,7 @@
 //! What is audited: a scheme in a profile, from the catalogue or from elsewhere.
 
-use groupkey::catalogue::{Adversary, Profile, Scheme};
+use groupkey::Suite;
+use groupkey::catalogue::{Adversary, Profile, Provenance, Scheme};
 use groupkey_testkit::rig::{Rig, Settings};
 
 use super::claims::Claim;
@@ -14,6 +15,9 @@ pub struct AuditedScheme {
     pub profile: Profile,
     /// Parameters that differ from the profile's.
     pub parameters: Vec<(&'static str, u32)>,
+    /// The suite of all groups, in which the scheme must be able to run. If there is none, derivations
+    /// are of groups in `standard`, and a script has the suite of its profile, or one of its own.
+    pub suite: Option<Suite>,
 }
 
 impl AuditedScheme {
@@ -34,7 +38,7 @@ impl AuditedScheme {
         };
         let names = scheme.parameters.iter().map(|parameter| parameter.name);
         let parameters = names.filter_map(|name| Some((name, small(name)?))).collect();
-        Self { scheme, profile, parameters }
+        Self { scheme, profile, parameters, suite: None }
     }
 
     /// Returns values of a parameter that are all tried in the longer histories: trees of two
@@ -53,6 +57,11 @@ impl AuditedScheme {
         self.scheme
     }
 
+    /// Returns the name of the suite that was asked for.
+    pub(super) fn suite_name(&self) -> Option<String> {
+        self.suite.map(|suite| suite.name().to_owned())
+    }
+
     /// Returns the number of subgroups.
     pub fn subgroups(&self) -> u32 {
         self.parameter("subgroups").unwrap_or(0)
@@ -61,6 +70,24 @@ impl AuditedScheme {
     /// Returns a parameter that was set for the audit.
     pub(super) fn parameter(&self, name: &str) -> Option<u32> {
         self.parameters.iter().find(|&&(set, _)| set == name).map(|&(_, value)| value)
+    }
+
+    /// Whether a derivation sees what its parties compute: not if a foreign library does.
+    pub fn is_modelled(&self) -> bool {
+        self.scheme.provenance != Provenance::Foreign
+    }
+
+    /// Returns what a derivation says of a claim of a scheme that is not modelled. Such a scheme has no
+    /// controllers.
+    pub(super) const fn unseen(&self, claim: Claim) -> Found {
+        match claim {
+            Claim::ForwardSecrecy
+            | Claim::BackwardSecrecy
+            | Claim::CollusionResistance
+            | Claim::KeyIndependence
+            | Claim::OutsiderSecrecy => Found::NotModelled,
+            _ => Found::NotApplicable,
+        }
     }
 
     /// Whether a run takes milliseconds rather than microseconds.
@@ -74,6 +101,7 @@ impl AuditedScheme {
         Finding {
             scheme: self.scheme.id.to_owned(),
             profile: self.profile.name().to_owned(),
+            suite: self.suite_name(),
             provenance: self.scheme.provenance.name().to_owned(),
             claim: claim.name().to_owned(),
             adversary,

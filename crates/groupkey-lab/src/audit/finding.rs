@@ -14,7 +14,10 @@ pub struct Finding {
     pub scheme: String,
     /// Profile: `published` or `sound`.
     pub profile: String,
-    /// `specified`, `reconstructed` or `stand-in`.
+    /// The suite that was asked for; absent if the search and the attacks had their usual suites.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suite: Option<String>,
+    /// `specified`, `reconstructed`, `stand-in` or `foreign`.
     pub provenance: String,
     /// What is claimed, for example `forward-secrecy`, or the id of the attack that was tried.
     pub claim: String,
@@ -51,6 +54,7 @@ impl FileRow for Finding {
     fn columns() -> Vec<ResultColumn<Self>> {
         let mut columns = Vec::new();
         columns.extend(fields![text: scheme, profile, provenance, claim]);
+        columns.push(ResultColumn::text("suite", |row: &Self| row.suite.clone()));
         columns.push(ResultColumn::text("adversary", |row: &Self| {
             Some(row.adversary.name().to_owned())
         }));
@@ -124,6 +128,8 @@ pub enum Found {
     LeftOut,
     /// It makes no sense for this scheme.
     NotApplicable,
+    /// Nothing is known: a foreign library computes, and the audit cannot look inside.
+    NotModelled,
 }
 
 /// What an audit found.
@@ -162,6 +168,7 @@ impl Found {
             Self::Holds => "holds",
             Self::LeftOut => "left-out",
             Self::NotApplicable => "not-applicable",
+            Self::NotModelled => "not-modelled",
         }
     }
 }

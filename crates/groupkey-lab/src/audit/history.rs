@@ -3,7 +3,7 @@
 use std::fmt;
 
 use groupkey::catalogue::{Law, Recovery, Scheme};
-use groupkey::{Epoch, MemberId, Operation, PartyId, SubgroupId};
+use groupkey::{Epoch, MemberId, Operation, PartyId, SubgroupId, Suite};
 use groupkey_testkit::rig::{Guard, Rig, RigJournal, Settings, ValueId};
 
 use super::audited_scheme::AuditedScheme;
@@ -130,6 +130,7 @@ impl History {
         let settings = Settings {
             profile: subject.profile,
             parameters: subject.parameters.iter().chain(&self.parameters).copied().collect(),
+            suite: subject.suite.unwrap_or(Suite::Standard),
             protection: Guard::None,
             seed,
             latency: 0,

@@ -17,7 +17,7 @@ use crate::results::{ResultsError, RunHeader, read_jsonl};
 pub fn findings() -> &'static [Finding] {
     static FINDINGS: OnceLock<Vec<Finding>> = OnceLock::new();
     FINDINGS.get_or_init(|| {
-        let lines = include_str!("../../../../data/audit.jsonl").lines();
+        let lines = include_str!("../../data/audit.jsonl").lines();
         lines.map(|line| serde_json::from_str(line).expect("a test reads it")).collect()
     })
 }

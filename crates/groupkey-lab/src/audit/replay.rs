@@ -75,7 +75,8 @@ pub fn replay(
     match told {
         ReplaySubject::Attack(attack) => {
             let configuration = subject.scheme().configuration(subject.profile);
-            let (mut finding, journals) = attack.run_recorded(&configuration, options.seed);
+            let (mut finding, journals) =
+                attack.run_recorded(&configuration, subject.suite, options.seed);
             finding.searched = Some(options.searched(subject));
             let groups = journals.iter().map(|journal| journal.entries().to_vec()).collect();
             Some(Replay::of(groups, finding))
@@ -90,7 +91,8 @@ fn replay_claim(
     options: &AuditOptions<'_>,
 ) -> Option<Replay> {
     let seed = options.seed;
-    let mut finding = subject.finding(claim, Adversary::Passive, Found::Holds);
+    let found = if subject.is_modelled() { Found::Holds } else { subject.unseen(claim) };
+    let mut finding = subject.finding(claim, Adversary::Passive, found);
     finding.searched = Some(options.searched(subject));
     for history in search::histories(subject, options.depth, seed) {
         if options.stop.load(Ordering::Relaxed) {

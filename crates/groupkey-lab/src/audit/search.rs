@@ -52,6 +52,9 @@ pub(super) const MOST_MEMBERS: u32 = 12;
 pub(super) fn histories(subject: &AuditedScheme, depth: SearchDepth, seed: u64) -> Vec<History> {
     let depth = depth.of(subject);
     let scheme = subject.scheme();
+    if !subject.is_modelled() {
+        return Vec::new();
+    }
     if scheme.law == Law::PlannedPeriods {
         return planned(depth);
     }
@@ -231,6 +234,8 @@ impl SplitMix {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use groupkey::catalogue::{Profile, scheme};
 
     use super::*;
@@ -258,6 +263,50 @@ mod tests {
     fn longer_histories_reach_the_next_generation_and_the_end_of_chains() {
         goes_beyond("sgcsh", ("sessions", 4), |event| !matches!(event, GroupEvent::Sleep(_)));
         goes_beyond("s2rp", ("chain", 2), |event| matches!(event, GroupEvent::Remove(_)));
+    }
+
+    /// Whether no event is about a member while a lower one has the same past: the history then
+    /// stands for those in which another of these members takes its place.
+    fn stands_for_its_like(history: &History) -> bool {
+        let mut pasts: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        let mut members: BTreeSet<u32> = history.members.iter().copied().collect();
+        history.events.iter().enumerate().all(|(number, event)| {
+            let (joining, leaving) = match event {
+                GroupEvent::Add(member) => (vec![*member], Vec::new()),
+                GroupEvent::Remove(member) => (Vec::new(), vec![*member]),
+                GroupEvent::Batch(joining, leaving) => (joining.clone(), leaving.clone()),
+                _ => return true,
+            };
+            let past = |member: &u32| pasts.get(member);
+            let chosen = leaving.first().filter(|_| leaving.len() == 1);
+            let is_least = chosen.is_none_or(|chosen| {
+                members
+                    .iter()
+                    .take_while(|&other| other < chosen)
+                    .all(|it| past(it) != past(chosen))
+            });
+            members.retain(|member| !leaving.contains(member));
+            members.extend(&joining);
+            for member in joining.into_iter().chain(leaving) {
+                pasts.entry(member).or_default().push(number);
+            }
+            is_least
+        })
+    }
+
+    /// What `docs/audit.md` says of the growth with depth, and of what symmetry would leave.
+    #[test]
+    fn an_event_more_is_ten_times_as_many_histories() {
+        let lkh = scheme("lkh-group").expect("in the catalogue");
+        let subject = AuditedScheme::new(lkh, Profile::Sound);
+        let counts = [2, 3, 4].map(|events| {
+            let depth = SearchDepth { events, sampled: 0, ..SearchDepth::FULL };
+            let mut all = histories(&subject, depth, 1);
+            // The last has an eviction by time alone.
+            all.pop();
+            (all.len(), all.iter().filter(|history| stands_for_its_like(history)).count())
+        });
+        assert_eq!(counts, [(347, 90), (3_452, 556), (35_129, 3_877)]);
     }
 
     #[test]

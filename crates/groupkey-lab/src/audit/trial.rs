@@ -75,6 +75,7 @@ fn conclude(
         for claim in Claim::against(Adversary::Passive) {
             let history = first[claim as usize];
             let found = match (history, tested.has(claim)) {
+                _ if !subject.is_modelled() => subject.unseen(claim),
                 (Some(_), _) => Found::Broken,
                 (None, true) => Found::Holds,
                 (None, false) => Found::NotApplicable,

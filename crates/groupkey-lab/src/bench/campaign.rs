@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use groupkey::Error;
 
-use super::measurement::Ongoing;
+use super::measurement::{MeasuringEffort, Ongoing};
 use super::rounds::rounds;
-use super::{Activity, BenchError, BenchPlan, BenchRow, HostPrices, Instruments, measure};
+use super::{Activity, BenchError, BenchPlan, BenchRow, HostPrices, Instruments};
 use crate::results::told_parameters;
 
 /// One scheme at one size, the unit that is measured.
@@ -104,28 +104,41 @@ pub fn pilot(
     for of_plan in units.chunk_by(|a, b| std::ptr::eq(a.plan, b.plan)) {
         let plan = of_plan[0].plan;
         let once = BenchPlan { repetitions: 1, ..plan.clone() };
-        let mut seconds = |members: u32| -> Result<f64, BenchError> {
+        let mut effort = |members: u32| -> Result<MeasuringEffort, BenchError> {
             let instruments = &mut Instruments { prices, stop, on_repetition: &|| () };
-            // The first measurement learns prices.
-            measure(&once, members, instruments)?;
-            let instruments = &mut Instruments { prices, stop, on_repetition: &|| () };
-            let started = Instant::now();
-            measure(&once, members, instruments)?;
-            // A measurement has two repetitions: only one of them is measured.
-            Ok(started.elapsed().as_secs_f64() / 2.0)
+            let mut ongoing = Ongoing::new(&once, members);
+            let is_whole = ongoing.visit(instruments)?;
+            let effort = ongoing.effort();
+            if is_whole {
+                // The rows learn the prices.
+                ongoing.end(instruments.prices);
+            }
+            Ok(effort)
         };
         let smallest = of_plan[0].members;
-        let few = TimeAtSize { members: smallest, seconds: seconds(smallest)? };
+        let few = (smallest, effort(smallest)?);
         let larger = of_plan.iter().rev().find(|unit| unit.members <= PILOT_MEMBERS);
         let many = match larger.map_or(smallest, |unit| unit.members) {
-            members if members > smallest => TimeAtSize { members, seconds: seconds(members)? },
+            members if members > smallest => (members, effort(members)?),
             _ => few,
         };
-        let repetitions = f64::from(plan.repetitions) + rounds(plan.repetitions).count() as f64;
-        expected += of_plan
-            .iter()
-            .map(|unit| repetitions * TimeAtSize::beyond(few, many, unit.members))
-            .sum::<f64>();
+        let rounds = rounds(plan.repetitions).count() as f64;
+        // Of the two repetitions that were tried one is measured, as in each round.
+        let repetitions = (f64::from(plan.repetitions) + rounds) / 2.0;
+        type Part = fn(&MeasuringEffort) -> Duration;
+        let parts: [(f64, Part); 3] = [
+            (1.0, |effort| effort.once),
+            (rounds, |effort| effort.rounds),
+            (repetitions, |effort| effort.repetitions),
+        ];
+        for (times, part) in parts {
+            let at = |(members, effort): (u32, MeasuringEffort)| TimeAtSize {
+                members,
+                seconds: part(&effort).as_secs_f64(),
+            };
+            let beyond = |unit: &Unit<'_>| TimeAtSize::beyond(at(few), at(many), unit.members);
+            expected += times * of_plan.iter().map(beyond).sum::<f64>();
+        }
         if stop.load(Ordering::Relaxed) {
             break;
         }
@@ -221,7 +234,7 @@ impl TimeAtSize {
     /// between 0 and 2, as for all schemes if small terms are left out.
     fn beyond(few: Self, many: Self, members: u32) -> f64 {
         let ratio = |a: u32, b: u32| f64::from(a) / f64::from(b);
-        let exponent = match many.members == few.members {
+        let exponent = match many.members == few.members || few.seconds <= 0.0 {
             true => 1.0,
             false => (many.seconds / few.seconds).ln() / ratio(many.members, few.members).ln(),
         };

@@ -114,6 +114,7 @@ impl FileRow for BenchRow {
         }));
         columns.push(ResultColumn::text("nonces", |row: &Self| row.nonces.clone()));
         columns.extend(fields![integer: repetitions, seed]);
+        columns.extend(fields![text: clock]);
         columns.extend(fields![number: mean_ns]);
         columns.extend(fields![optional number: ci95_ns, sd_ns]);
         columns.extend(fields![number: p50_ns, p90_ns, p99_ns]);

@@ -133,7 +133,7 @@ impl Function {
             }
             (
                 Phase::Operational,
-                A::Create | A::Add | A::Remove | A::Rekey | A::Partition | A::Merge,
+                A::Create | A::Add | A::Remove | A::Batch | A::Rekey | A::Partition | A::Merge,
                 R::Sponsor,
             ) => ("what the other members get", "the group key, and what the others need for it"),
             (Phase::Operational, A::Send, R::Sponsor) => {

@@ -1,4 +1,4 @@
-//! A group that lives for one repetition: it is created, and then one activity is performed.
+//! A group that lives for one activity: it is created, and then the activity is performed.
 //!
 //! Pauses between steps have no length (S002, section 6.1). Messages are delivered in the order in
 //! which they were sent, to the parties that exist.
@@ -16,10 +16,11 @@ use groupkey_testkit::replay::ReplayInput;
 use groupkey_testkit::workbench::Handling;
 
 use super::parties::{BATCH, leaver, newcomer};
+use super::script::Script;
 use super::state::{BenchState, PartyShare, PhaseRecord, Shares, Work};
 use super::{Activity, BenchError, Phase};
 
-/// A group that lives for one repetition.
+/// A group that lives for one activity.
 pub(crate) struct MeasuredGroup<'s> {
     state: &'s mut BenchState,
     seats: BTreeMap<PartyId, MeasuredParty>,
@@ -28,6 +29,20 @@ pub(crate) struct MeasuredGroup<'s> {
     apart: BTreeSet<MemberId>,
     queue: VecDeque<PendingDelivery>,
     shares: Shares,
+    checking: Checking,
+    /// Present if everything that parties are given is written down.
+    script: Option<Script>,
+    /// Whether messages stay where they are sent: the parties are given what a script says.
+    is_scripted: bool,
+}
+
+/// Whether parties check the tags of messages. Otherwise they count the checks: in a group without
+/// a controller each member checks each message of a creation, which takes minutes for a thousand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Checking {
+    #[default]
+    Everybody,
+    Nobody,
 }
 
 struct MeasuredParty {
@@ -44,10 +59,18 @@ struct PendingDelivery {
 
 impl BenchState {
     /// Creates a group from the same static variables as every other group, and performs the
-    /// activity. Earlier episodes, the group's creation included, are reported as well.
-    pub(crate) fn perform(&mut self, activity: Activity) -> Result<Vec<PhaseRecord>, BenchError> {
+    /// activity, with a script of it. Earlier episodes, the group's creation included, are reported
+    /// as well. Nobody checks tags: the whole group is here only for the script.
+    pub(crate) fn perform(
+        &mut self,
+        activity: Activity,
+    ) -> Result<(Vec<PhaseRecord>, Script), BenchError> {
         self.rewind();
-        MeasuredGroup::new(self).perform(activity)
+        let script = Some(Script::default());
+        let mut group =
+            MeasuredGroup { checking: Checking::Nobody, script, ..MeasuredGroup::new(self) };
+        let episodes = group.perform(activity)?;
+        Ok((episodes, group.script.unwrap_or_default()))
     }
 
     /// Has a member of a group encrypt this many messages of this length (bytes), one after the
@@ -77,19 +100,45 @@ impl<'s> MeasuredGroup<'s> {
         for &member in &parties.present {
             seats.insert(member.into(), MeasuredParty::new(configuration.member(member)));
         }
+        Self::of(state, seats)
+    }
+
+    /// Returns new parties of these names that get what a script says, and do not check tags at
+    /// first.
+    pub(super) fn alone(state: &'s mut BenchState, parties: &BTreeSet<PartyId>) -> Self {
+        let party = |&id: &PartyId| (id, MeasuredParty::new(state.configuration.party(id)));
+        let seats = parties.iter().map(party).collect();
+        Self { checking: Checking::Nobody, is_scripted: true, ..Self::of(state, seats) }
+    }
+
+    fn of(state: &'s mut BenchState, seats: BTreeMap<PartyId, MeasuredParty>) -> Self {
         Self {
-            current: parties.present.clone(),
+            current: state.parties.present.clone(),
             state,
             seats,
             apart: BTreeSet::new(),
             queue: VecDeque::new(),
             shares: Shares::new(),
+            checking: Checking::Everybody,
+            script: None,
+            is_scripted: false,
         }
     }
 
     /// Creates the group and performs the activity.
-    pub(crate) fn perform(mut self, activity: Activity) -> Result<Vec<PhaseRecord>, BenchError> {
+    pub(crate) fn perform(&mut self, activity: Activity) -> Result<Vec<PhaseRecord>, BenchError> {
+        let is_creation =
+            matches!(activity, Activity::Create | Activity::Encrypt | Activity::Decrypt);
+        let checking = self.checking;
+        if is_creation {
+            self.check_from_now_on(checking);
+        } else {
+            self.checking = Checking::Nobody;
+        }
         let mut episodes = self.create()?;
+        if !is_creation {
+            self.check_from_now_on(checking);
+        }
         let count = self.count();
         let (leaver, newcomer) = (leaver(count), newcomer(count));
         match activity {
@@ -119,7 +168,7 @@ impl<'s> MeasuredGroup<'s> {
             Activity::Partition => self.partition()?,
             Activity::Merge => {
                 self.partition()?;
-                self.shares.clear();
+                self.cut();
                 self.end_part(None);
                 self.merge()?;
             }
@@ -313,8 +362,10 @@ impl<'s> MeasuredGroup<'s> {
         Ok((result, share))
     }
 
-    fn command(&mut self, to: PartyId, command: Command<'_>) -> Result<(), BenchError> {
+    pub(super) fn command(&mut self, to: PartyId, command: Command<'_>) -> Result<(), BenchError> {
         self.note(to, || ReplayInput::Command(command.into()), None);
+        let drawn = self.state.drawn();
+        self.script.iter_mut().for_each(|script| script.command(to, drawn, command));
         let result = self.step(to, |cx, party| cx.command(party, command));
         result.map_err(|error| BenchError::of_command(to, error))
     }
@@ -322,13 +373,51 @@ impl<'s> MeasuredGroup<'s> {
     fn drive(&mut self) -> Result<(), BenchError> {
         while let Some(PendingDelivery { from, to, channel, bytes }) = self.queue.pop_front() {
             self.note(to, || ReplayInput::Deliver(channel, Rc::clone(&bytes)), Some(from));
-            self.step(to, |cx, party| cx.deliver(party, channel, &bytes))
-                .map_err(|error| BenchError::Step { party: to, error })?;
-            if let Some(share) = self.shares.get_mut(&to) {
-                share.work.handled.add(Handling::Receive, 1, bytes.len() as u64);
-            }
+            let drawn = self.state.drawn();
+            self.script
+                .iter_mut()
+                .for_each(|script| script.message(to, drawn, (from, channel, &bytes)));
+            self.deliver(from, to, channel, &bytes)?;
         }
         Ok(())
+    }
+
+    pub(super) fn deliver(
+        &mut self,
+        from: PartyId,
+        to: PartyId,
+        channel: Channel,
+        bytes: &[u8],
+    ) -> Result<(), BenchError> {
+        // In a group from a script the sender has done nothing.
+        self.state.issue(from);
+        let checking = self.checking;
+        self.step(to, |cx, party| match checking {
+            Checking::Everybody => cx.deliver(party, channel, bytes),
+            Checking::Nobody => cx.deliver_unchanged(party, channel, bytes),
+        })
+        .map_err(|error| BenchError::Step { party: to, error })?;
+        if let Some(share) = self.shares.get_mut(&to) {
+            share.work.handled.add(Handling::Receive, 1, bytes.len() as u64);
+        }
+        Ok(())
+    }
+
+    /// Lets the next step draw what it draws after this many bytes of static variables.
+    pub(super) const fn draw_from(&mut self, drawn: usize) {
+        self.state.draw_from(drawn);
+    }
+
+    /// Sets whether parties check tags from now on.
+    pub(super) fn check_from_now_on(&mut self, checking: Checking) {
+        self.checking = checking;
+        self.script.iter_mut().for_each(Script::check);
+    }
+
+    /// Forgets what the parties have done since the last episode.
+    pub(super) fn cut(&mut self) {
+        self.shares.clear();
+        self.script.iter_mut().for_each(Script::cut);
     }
 
     fn step(
@@ -358,7 +447,7 @@ impl<'s> MeasuredGroup<'s> {
 
     /// Counts the messages that a step has left, and sends them to the parties that exist.
     fn post(&mut self, from: PartyId) {
-        let Self { state, seats, apart, queue, shares, .. } = self;
+        let Self { state, seats, apart, queue, shares, is_scripted, .. } = self;
         let work = &mut shares.get_mut(&from).expect("it has just done something").work;
         let is_apart =
             |id: PartyId| matches!(id, PartyId::Member(member) if apart.contains(&member));
@@ -372,6 +461,9 @@ impl<'s> MeasuredGroup<'s> {
             };
             traffic.count(message.body_bytes, message.bytes.len());
             work.handled.add(Handling::Send, 1, message.bytes.len() as u64);
+            if *is_scripted {
+                continue;
+            }
 
             let mut copy: Option<Rc<[u8]>> = None;
             let mut send = |to: PartyId| {
@@ -431,8 +523,9 @@ impl<'s> MeasuredGroup<'s> {
     }
 
     /// Ends an episode. Returns what each party did since the last episode, and what it holds now.
-    fn end(&mut self, activity: Activity, phase: Phase) -> PhaseRecord {
+    pub(super) fn end(&mut self, activity: Activity, phase: Phase) -> PhaseRecord {
         self.end_part(Some((Some(activity), phase)));
+        self.script.iter_mut().for_each(|script| script.end(activity, phase));
         let mut shares = std::mem::take(&mut self.shares);
         for (id, share) in &mut shares {
             if let Some(seat) = self.seats.get(id) {

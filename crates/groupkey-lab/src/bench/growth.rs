@@ -45,7 +45,7 @@ pub struct Grown {
     pub scheme: String,
     /// `centralized`, `hybrid` or `distributed`.
     pub class: String,
-    /// `specified`, `reconstructed` or `stand-in`.
+    /// `specified`, `reconstructed`, `stand-in` or `foreign`.
     pub provenance: String,
     /// Profile: `published` or `sound`.
     pub profile: String,
@@ -53,7 +53,7 @@ pub struct Grown {
     pub parameters: String,
     /// Suite of algorithms.
     pub suite: String,
-    /// Protection of messages: `none`, `mac` or `signature`.
+    /// Protection of messages: `none`, `mac`, `signature` or `merkle`.
     pub protection: String,
     /// Seed of the run.
     pub seed: u64,

@@ -1,13 +1,14 @@
 //! The measurement of one scheme at one size: repetitions in rounds, and the rows that they make.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use groupkey::Error;
 
 use super::rounds::rounds;
 use super::samples::ActivitySamples;
+use super::script::Script;
 use super::state::{BenchState, Circumstances, PhaseRecord};
-use super::warning::ProcessorWatch;
 use super::{Activity, BenchError, BenchPlan, BenchRow, HostPrices};
 
 /// The result of one scheme at one size.
@@ -32,9 +33,10 @@ pub struct Instruments<'i> {
 /// Measures a scheme at one size (members), one round after the other. Returns `None` if it was
 /// stopped. The plan must be valid.
 ///
-/// Each activity has groups of its own, a new group for each repetition, all alike. So a row does
-/// not depend on what else is measured. Messages are encrypted and decrypted one after the other in
-/// one group, as S003 does it (definition 3.2).
+/// Each activity has a group of its own, which runs once. A repetition gives new parties what the
+/// measured ones got there, from the creation on. So a row does not depend on what else is
+/// measured. Messages are encrypted and decrypted one after the other in one group, as S003 does it
+/// (definition 3.2).
 pub fn measure(
     plan: &BenchPlan,
     members: u32,
@@ -56,9 +58,22 @@ pub(super) struct Ongoing<'p> {
     /// Repetitions of the rounds to come, the next round last.
     rounds: Vec<u32>,
     samples: Vec<(Activity, ActivitySamples<'p>)>,
+    /// What the measured parties got in the group of each operation.
+    scripts: Vec<(Activity, Script)>,
     refused: Vec<(Activity, Error)>,
-    watch: ProcessorWatch,
     circumstances: Option<Circumstances>,
+    effort: MeasuringEffort,
+}
+
+/// How long a measurement took, by how often it does so.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MeasuringEffort {
+    /// Whole groups, which run once.
+    pub(super) once: Duration,
+    /// Groups that talk, one in each round.
+    pub(super) rounds: Duration,
+    /// Repetitions, those that are not measured included.
+    pub(super) repetitions: Duration,
 }
 
 impl<'p> Ongoing<'p> {
@@ -70,9 +85,10 @@ impl<'p> Ongoing<'p> {
             members,
             rounds,
             samples: Vec::new(),
+            scripts: Vec::new(),
             refused: Vec::new(),
-            watch: ProcessorWatch::default(),
             circumstances: None,
+            effort: MeasuringEffort::default(),
         }
     }
 
@@ -84,7 +100,6 @@ impl<'p> Ongoing<'p> {
     pub(super) fn visit(&mut self, instruments: &Instruments<'_>) -> Result<bool, BenchError> {
         let Some(repetitions) = self.rounds.pop() else { return Ok(true) };
         let mut state = BenchState::new(self.plan, self.members)?;
-        self.watch.resume();
         let (talks, operations): (Vec<_>, Vec<_>) =
             self.plan.activities().partition(|activity| activity.operation().is_none());
         for activity in operations {
@@ -93,20 +108,28 @@ impl<'p> Ongoing<'p> {
             }
         }
         if !talks.is_empty() {
+            let started = Instant::now();
             self.talk(&talks, repetitions, &mut state, instruments)?;
+            self.effort.rounds += started.elapsed();
         }
-        self.watch.pause();
-        self.circumstances = Some(state.circumstances());
+        // Later rounds have only the measured parties.
+        let now = state.circumstances();
+        let bits = self.circumstances.map_or(now.security_bits, |before| before.security_bits);
+        let security_bits = now.security_bits.min(bits);
+        self.circumstances = Some(Circumstances { security_bits, ..now });
         Ok(true)
+    }
+
+    pub(super) const fn effort(&self) -> MeasuringEffort {
+        self.effort
     }
 
     /// Returns the rows of all rounds.
     pub(super) fn end(self, prices: &mut HostPrices) -> Measurement {
         let mut rows = Vec::new();
         if let Some(circumstances) = self.circumstances {
-            let busy = self.watch.warning();
             for (_, samples) in &self.samples {
-                let own = samples.rows(circumstances, prices, busy);
+                let own = samples.rows(circumstances, prices);
                 rows.extend(own.into_iter().filter(|row| self.plan.asks_for(row)));
             }
         }
@@ -123,22 +146,38 @@ impl<'p> Ongoing<'p> {
         if self.refused.iter().any(|&(refused, _)| refused == activity) {
             return Ok(true);
         }
-        // This repetition is not measured. It makes the static variables, and wakes the processor.
-        let first = match state.perform(activity) {
-            Err(BenchError::Refused(error)) => {
-                self.refused.push((activity, error));
-                return Ok(true);
-            }
-            performed => performed?,
+        let mut started = Instant::now();
+        let mut lap = || {
+            let before = std::mem::replace(&mut started, Instant::now());
+            started - before
         };
-        let samples = self.samples(activity, &first);
+        if !self.scripts.iter().any(|(known, _)| *known == activity) {
+            let (first, mut script) = match state.perform(activity) {
+                Err(BenchError::Refused(error)) => {
+                    self.refused.push((activity, error));
+                    return Ok(true);
+                }
+                performed => performed?,
+            };
+            script.keep(&self.samples(activity, &first).parties());
+            self.scripts.push((activity, script));
+            self.effort.once += lap();
+        }
+        let Self { scripts, samples, .. } = &mut *self;
+        let script = scripts.iter().find(|(of, _)| *of == activity);
+        let samples = samples.iter_mut().find(|(of, _)| *of == activity);
+        let Some(((_, script), (_, samples))) = script.zip(samples) else { return Ok(true) };
+        let parties = samples.parties();
+        // This repetition is not measured. It makes the static variables, and wakes the processor.
+        state.replay(script, &parties)?;
         for _ in 0..repetitions {
             if instruments.stop.load(Ordering::Relaxed) {
                 return Ok(false);
             }
-            samples.take(&state.perform(activity)?)?;
+            samples.take(&state.replay(script, &parties)?)?;
             (instruments.on_repetition)();
         }
+        self.effort.repetitions += lap();
         Ok(true)
     }
 

@@ -1,13 +1,16 @@
-//! Prices: what each primitive costs by itself, on this machine, in this run.
+//! Prices: what each primitive costs by itself, on this machine, in this run. They are measured outside
+//! of our interface, by the libraries' own calls, where a library has the primitive.
 
 use std::collections::BTreeMap;
 
 use groupkey::Suite;
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey_testkit::workbench::Workbench;
+use rand_core::CryptoRng;
 
 use super::StaticVariables;
-use crate::device::measure::{Effort, MeasuredPrice};
+use super::library::LibraryBench;
+use crate::device::measure::{Effort, MeasuredPrice, PriceSource};
 
 /// The prices of primitives on this machine. Each is measured when the primitive first occurs.
 #[derive(Clone, Debug)]
@@ -44,13 +47,21 @@ impl HostPrices {
     pub fn learn(&mut self, suite: Suite, meter: &Meter) {
         // Random values are drawn as schemes draw them in the benchmark.
         let variables = StaticVariables::recurring(1, DRAWN);
-        let randomness = || Box::new(variables.clone()) as _;
-        let bench = Workbench { suite, stopwatch: &self.effort, randomness: &randomness };
+        let randomness = || Box::new(variables.clone()) as Box<dyn CryptoRng>;
+        let Self { effort, known } = self;
+        let stopwatch = &*effort;
+        let mut library = LibraryBench { suite, stopwatch, rng: &mut *randomness() };
+        let interface = Workbench { suite, stopwatch, randomness: &randomness };
         for primitive in Primitive::ALL {
             if meter.tally(primitive).calls > 0 {
-                self.known
-                    .entry((suite.name(), primitive))
-                    .or_insert_with(|| bench.cost(primitive).into());
+                known.entry((suite.name(), primitive)).or_insert_with(|| {
+                    match library.cost(primitive) {
+                        Some(cost) => MeasuredPrice::new(cost, PriceSource::Library),
+                        None => {
+                            MeasuredPrice::new(interface.cost(primitive), PriceSource::Interface)
+                        }
+                    }
+                });
             }
         }
     }
@@ -100,7 +111,8 @@ mod tests {
         prices.learn(Suite::Standard, &meter);
         let by_name = prices.by_name();
         assert_eq!(by_name["standard"].keys().collect::<Vec<_>>(), ["wrap"]);
-        let MeasuredPrice { per_call_ns, per_unit_ns } = by_name["standard"]["wrap"];
+        let MeasuredPrice { per_call_ns, per_unit_ns, source } = by_name["standard"]["wrap"];
+        assert_eq!(source, PriceSource::Library);
         let cost = prices.cost(Suite::Standard, &meter);
         assert!((cost - (2.0 * per_call_ns + 3.0 * per_unit_ns)).abs() < 1e-6);
         assert_eq!(prices.cost(Suite::Constrained, &meter), 0.0);
@@ -122,5 +134,15 @@ mod tests {
             let valid = |ns: f64| ns.is_finite() && ns >= 0.0;
             assert!(lines.values().all(|line| valid(line.per_call_ns) && valid(line.per_unit_ns)));
         }
+    }
+
+    /// Remainders and shares of a secret take inverses in a suite without a pairing, too.
+    #[test]
+    fn an_inverse_has_a_price_without_a_pairing() {
+        let mut meter = Meter::new();
+        meter.record(Primitive::InvertScalar, 1);
+        let mut prices = HostPrices::new(HASTE);
+        prices.learn(Suite::Pq, &meter);
+        assert!(prices.cost(Suite::Pq, &meter) > 0.0);
     }
 }

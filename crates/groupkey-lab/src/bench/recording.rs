@@ -61,7 +61,7 @@ pub(crate) fn record(plan: &BenchPlan, members: u32) -> Result<Recorded, BenchEr
     for activity in plan.activities() {
         state.recorder = Some(Recorder::new(plan.seed));
         state.rewind();
-        let group = MeasuredGroup::new(&mut state);
+        let mut group = MeasuredGroup::new(&mut state);
         let episodes = match activity.operation() {
             Some(_) => group.perform(activity),
             // With the first message, sender and receiver make keys that they keep.
@@ -149,7 +149,7 @@ impl Recorded {
             seed: plan.seed,
             member,
             peers: match plan.protection {
-                Guard::Signature => senders.into_iter().collect(),
+                Guard::Merkle | Guard::Signature => senders.into_iter().collect(),
                 Guard::Mac | Guard::None => Vec::new(),
             },
             acquaintances: known.collect(),

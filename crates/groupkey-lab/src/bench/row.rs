@@ -27,9 +27,9 @@ pub struct BenchRow {
     pub security_bits: u32,
     /// `centralized`, `hybrid` or `distributed`.
     pub class: String,
-    /// `specified`, `reconstructed` or `stand-in`.
+    /// `specified`, `reconstructed`, `stand-in` or `foreign`.
     pub provenance: String,
-    /// Protection of messages: `none`, `mac` or `signature`.
+    /// Protection of messages: `none`, `mac`, `signature` or `merkle`.
     pub protection: String,
     /// The workload that asked for this row, for example `smart-city`.
     pub workload: String,
@@ -54,6 +54,9 @@ pub struct BenchRow {
     pub repetitions: u32,
     /// Seed of the run: the inputs follow from it.
     pub seed: u64,
+    /// Clock that measured the times: `processor`, or `wall` on a system that counts no processor
+    /// time of a thread.
+    pub clock: String,
     /// Mean computation time of the role (ns).
     pub mean_ns: f64,
     /// Half width of the mean's 95 % confidence interval (ns). From ten repetitions on, it is over

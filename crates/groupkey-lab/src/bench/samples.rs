@@ -1,9 +1,9 @@
 //! The samples of one activity: those of each part over the repetitions, and their rows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use groupkey::Suite;
 use groupkey::crypto::meter::{Meter, Primitive};
+use groupkey::{PartyId, Suite};
 
 use super::role_party::{RolePart, parts};
 use super::rounds::independent;
@@ -55,6 +55,11 @@ impl<'p> ActivitySamples<'p> {
         Self { plan, members, activity, series: series.collect() }
     }
 
+    /// Returns the parties that are measured.
+    pub(crate) fn parties(&self) -> BTreeSet<PartyId> {
+        self.series.iter().map(|series| series.part.party).collect()
+    }
+
     /// Records another repetition. Every party must have done the same work as in the first.
     pub(crate) fn take(&mut self, episodes: &[PhaseRecord]) -> Result<(), BenchError> {
         for PartSamples { phase, part, work, samples } in &mut self.series {
@@ -69,15 +74,13 @@ impl<'p> ActivitySamples<'p> {
         Ok(())
     }
 
-    /// Returns the rows. Measures the prices of primitives that have not occurred before. `busy` is
-    /// a warning that applies to all rows.
+    /// Returns the rows. Measures the prices of primitives that have not occurred before.
     pub(crate) fn rows(
         &self,
         circumstances: Circumstances,
         prices: &mut HostPrices,
-        busy: Option<Warning>,
     ) -> Vec<BenchRow> {
-        self.series.iter().map(|series| self.row(series, circumstances, prices, busy)).collect()
+        self.series.iter().map(|series| self.row(series, circumstances, prices)).collect()
     }
 
     fn row(
@@ -85,7 +88,6 @@ impl<'p> ActivitySamples<'p> {
         series: &PartSamples,
         circumstances: Circumstances,
         prices: &mut HostPrices,
-        busy: Option<Warning>,
     ) -> BenchRow {
         let Self { plan, members, activity, .. } = self;
         let BenchPlan { workload, scheme, profile, parameters, suite, protection, device, .. } =
@@ -95,7 +97,7 @@ impl<'p> ActivitySamples<'p> {
         let counted_ns = prices.cost(*suite, &work.meter);
         let times: Vec<f64> = samples.iter().map(|&ns| ns as f64).collect();
         let summary = Summary::of(&times);
-        let warnings = Warning::of_samples(&times, circumstances.clock).into_iter().chain(busy);
+        let warnings = Warning::of_samples(&times, circumstances.clock).into_iter();
         let traffic = work.traffic();
         let radio = device.as_ref().and_then(|device| device.radio.as_ref());
         let device_ns = |device: &DeviceProfile| device.time_ns(*suite, &work.meter, &work.handled);
@@ -118,6 +120,7 @@ impl<'p> ActivitySamples<'p> {
             nonces: activity.operation().is_none().then(|| plan.nonces.name().to_owned()),
             repetitions: samples.len() as u32,
             seed: plan.seed,
+            clock: circumstances.clock.clock.name().to_owned(),
             mean_ns: summary.mean,
             ci95_ns: Summary::of(&independent(&times)).ci95,
             sd_ns: summary.sd,

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
-use std::time::Instant;
 
 use groupkey::author::PeerKeys;
 use groupkey::catalogue::{Class, Configuration};
@@ -21,6 +20,7 @@ use super::recording::Recorder;
 use super::{
     Activity, BenchError, BenchPlan, ClockProperties, MessageTraffic, Phase, StaticVariables,
 };
+use crate::clock::Clock;
 use crate::device::HandledMessages;
 
 /// Everything that stays from one repetition to the next.
@@ -96,10 +96,10 @@ impl BenchState {
             configuration,
             setting,
             parties: BenchParties::default(),
-            credentials: Credentials::new(plan.protection, plan.seed),
+            credentials: Credentials::for_suite(plan.suite, plan.protection, plan.seed),
             variables: StaticVariables::new(plan.seed),
             recorder: None,
-            clock: ClockProperties::measure(),
+            clock: ClockProperties::measure(Clock::of_thread()),
             outbox: Outbox::new(),
             counted: Meter::new(),
         };
@@ -109,6 +109,21 @@ impl BenchState {
         };
         state.parties = BenchParties::new(scheme, members, &division);
         Ok(state)
+    }
+
+    /// Gives a party an identity, if signatures are used and it has none.
+    pub(super) fn issue(&mut self, party: PartyId) {
+        self.credentials.issue(party);
+    }
+
+    /// Returns how many bytes of static variables were drawn.
+    pub(super) const fn drawn(&self) -> usize {
+        self.variables.drawn()
+    }
+
+    /// Goes on with the static variables that come after this many bytes.
+    pub(super) const fn draw_from(&mut self, drawn: usize) {
+        self.variables.draw_from(drawn);
     }
 
     /// Draws the same static variables again.
@@ -158,9 +173,10 @@ impl BenchState {
         };
         let mut cx = Context::new(*setting, id, protection, rng, 0, outbox, &mut meter)
             .with_peer_keys(peer_keys);
-        let started = Instant::now();
+        let clock = self.clock.clock;
+        let started = clock.now();
         let result = black_box(work(&mut cx));
-        let elapsed = started.elapsed();
+        let elapsed = clock.now() - started;
         black_box(&self.outbox);
         self.counted.add(&meter);
         (result, self.clock.without_reading(elapsed), meter)

@@ -39,6 +39,16 @@ impl StaticVariables {
         self.drawn = 0;
     }
 
+    /// Returns how many bytes were drawn since the first value.
+    pub const fn drawn(&self) -> usize {
+        self.drawn
+    }
+
+    /// Goes on with the values that come after this many bytes.
+    pub const fn draw_from(&mut self, drawn: usize) {
+        self.drawn = drawn;
+    }
+
     fn make_ready(&mut self, bytes: usize) {
         while self.ready.len() < bytes {
             self.ready.extend_from_slice(&self.last);
@@ -107,6 +117,8 @@ mod tests {
         let mut both = [0; 16];
         variables.fill_bytes(&mut both);
         assert_eq!(both, [first.to_le_bytes(), second.to_le_bytes()].as_flattened());
+        variables.draw_from(8);
+        assert_eq!((variables.next_u64(), variables.drawn()), (second, 16));
         assert_ne!(StaticVariables::new(2).next_u64(), first);
     }
 

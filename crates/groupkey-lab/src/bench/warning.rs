@@ -1,8 +1,6 @@
 //! What makes measured times doubtful, and what to do about it.
 
 use std::fmt;
-use std::fs;
-use std::time::{Duration, Instant};
 
 use super::ClockProperties;
 use crate::statistics::percentile;
@@ -10,11 +8,6 @@ use crate::statistics::percentile;
 /// A reason to doubt a row's times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Warning {
-    /// The program had to wait for a processor.
-    BusyMachine {
-        /// Share of the time that the program waited, from 0 to 1.
-        waiting: f64,
-    },
     /// The step is hardly longer than the shortest time that the clock can tell apart.
     CoarseClock {
         /// Median of the samples (ns).
@@ -33,16 +26,6 @@ pub enum Warning {
     },
 }
 
-/// Watches whether the program gets the processor whenever it wants it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ProcessorWatch {
-    /// When it was resumed, and how long the program had waited before (ns). `None` while it
-    /// pauses, or if the system does not tell.
-    since: Option<(Instant, u64)>,
-    watched: Duration,
-    waited: Duration,
-}
-
 impl Warning {
     /// Returns what is doubtful about samples (ns) that were taken with this clock.
     pub fn of_samples(samples: &[f64], clock: ClockProperties) -> Vec<Self> {
@@ -53,7 +36,7 @@ impl Warning {
         }
         let p50_ns = percentile(&sorted, 0.5);
         let mut warnings = Vec::new();
-        let grain_ns = clock.grain_ns();
+        let grain_ns = clock.grain_ns;
         if p50_ns < GRAINS * grain_ns as f64 {
             warnings.push(Self::CoarseClock { p50_ns, grain_ns });
         }
@@ -62,36 +45,9 @@ impl Warning {
     }
 }
 
-impl ProcessorWatch {
-    /// Begins to watch, or goes on.
-    pub fn resume(&mut self) {
-        self.since = waited_ns().map(|waited| (Instant::now(), waited));
-    }
-
-    /// Stops watching.
-    pub fn pause(&mut self) {
-        if let (Some((started, before)), Some(now)) = (self.since.take(), waited_ns()) {
-            self.watched += started.elapsed();
-            self.waited += Duration::from_nanos(now.saturating_sub(before));
-        }
-    }
-
-    /// Returns a warning if the program waited for more than a hundredth of the time.
-    pub fn warning(&self) -> Option<Warning> {
-        let waiting = self.waited.as_secs_f64() / self.watched.as_secs_f64().max(1e-9);
-        (waiting > MOST_WAITING).then_some(Warning::BusyMachine { waiting })
-    }
-}
-
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::BusyMachine { waiting } => write!(
-                f,
-                "the machine is busy: {:.0} % of the time went by waiting for a processor; close \
-                 other programs and repeat",
-                100.0 * waiting
-            ),
             Self::CoarseClock { p50_ns, grain_ns } => write!(
                 f,
                 "the clock is too coarse for {p50_ns:.0} ns: it tells {grain_ns} ns apart; trust the \
@@ -109,9 +65,6 @@ impl fmt::Display for Warning {
 
 /// A step should be as long as this many grains of the clock.
 const GRAINS: f64 = 10.0;
-
-/// Waiting for a processor up to this share of the time is negligible.
-const MOST_WAITING: f64 = 0.01;
 
 /// Samples beyond this modified z-score are outliers (Iglewicz and Hoaglin 1993). The source says
 /// 3.5, but times on computers have longer tails.
@@ -139,18 +92,13 @@ fn outliers(sorted: &[f64], p50: f64) -> Option<Warning> {
     })
 }
 
-/// Returns the time that this thread was ready to run and did not run (ns). Linux counts it, other
-/// systems do not say.
-fn waited_ns() -> Option<u64> {
-    let times = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    times.split_whitespace().nth(1)?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Clock;
 
-    const CLOCK: ClockProperties = ClockProperties { reading_ns: 20, resolution_ns: 1 };
+    const CLOCK: ClockProperties =
+        ClockProperties { clock: Clock::Wall, reading_ns: 25, grain_ns: 20 };
 
     #[test]
     fn quiet_samples_raise_no_warning() {
@@ -172,18 +120,8 @@ mod tests {
     }
 
     #[test]
-    fn a_step_as_short_as_a_reading_is_told() {
+    fn a_step_as_short_as_the_clock_s_grain_is_told() {
         let warnings = Warning::of_samples(&[50.0, 51.0, 52.0], CLOCK);
         assert_eq!(warnings, [Warning::CoarseClock { p50_ns: 51.0, grain_ns: 20 }]);
-    }
-
-    #[test]
-    fn watching_for_a_moment_does_no_harm() {
-        let mut watch = ProcessorWatch::default();
-        watch.resume();
-        watch.pause();
-        if let Some(Warning::BusyMachine { waiting }) = watch.warning() {
-            assert!(waiting > MOST_WAITING);
-        }
     }
 }

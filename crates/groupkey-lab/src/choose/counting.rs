@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use groupkey::crypto::meter::Primitive;
 use groupkey::protection::Guard;
 use groupkey::{MemberId, Operation, PartyId, Suite};
+use groupkey_choose::Moment;
 use groupkey_choose::evidence::{Load, ProtocolTraffic, Sample, Uses};
 use groupkey_sim::group::{
     GroupError, GroupSettings, OperationResult, Rest, SimulatedGroup, Station,
@@ -15,24 +16,25 @@ use groupkey_sim::{Duration, LinkProfile, LinkSettings, NetworkConfig, Processin
 use super::variants::CountedScheme;
 use super::wave_carrier::{CountedWork, Waves};
 use crate::device::DeviceProfile;
-use crate::plan::BATCH;
+use crate::plan::{BATCH, turn_over};
 
 /// The operations that are counted, each in a group of its own. The creation of the first one's
 /// group is counted, too.
 pub(super) const OPERATIONS: [Operation; 4] =
     [Operation::Add, Operation::Remove, Operation::Rekey, Operation::Batch];
 
-/// Counts an operation of a group that has just been created, after that creation if it is wanted,
+/// Counts an operation of a group at a moment of its life, after its creation if that is wanted,
 /// too. Nothing of what cannot be at this size is counted.
 pub(super) fn count(
     subject: &CountedScheme,
     operation: Operation,
     with_creation: bool,
-    members: u32,
+    moment: Moment,
     guard: Guard,
     seed: u64,
 ) -> Result<Vec<Sample>, GroupError> {
     let mut samples = Vec::new();
+    let Moment { members, departed } = moment;
     let fits = match operation {
         Operation::Add => members < subject.scheme.members.1,
         Operation::Remove => members > subject.scheme.members.0.max(2),
@@ -48,14 +50,17 @@ pub(super) fn count(
         SimulatedGroup::on(Waves::new(effort(subject.suite)), settings(subject, guard, seed));
     group.create(members)?;
     if with_creation || is_creation {
-        samples.push(sample(&group, Operation::Create, members));
+        samples.push(sample(&group, Operation::Create, Moment::fresh(members)));
     }
     if !fits || is_creation {
         return Ok(samples);
     }
+    if departed > 0 {
+        turn_over(subject.scheme, departed, &mut group)?;
+    }
     group.carrier_mut().forget();
     match perform(&mut group, operation) {
-        Ok(_) => samples.push(sample(&group, operation, members)),
+        Ok(_) => samples.push(sample(&group, operation, moment)),
         // The scheme has no place for what it was asked for.
         Err(GroupError::Refused(_, groupkey::Error::Unsupported(_))) => {}
         Err(error) => return Err(error),
@@ -79,7 +84,13 @@ fn perform(
 }
 
 /// Returns what the group's last operation took, since the carrier forgot what was before.
-pub(super) fn sample(group: &SimulatedGroup<Waves>, operation: Operation, members: u32) -> Sample {
+pub(super) fn sample(
+    group: &SimulatedGroup<Waves>,
+    operation: Operation,
+    Moment { members, departed }: Moment,
+) -> Sample {
+    // Who joins now has a later number than all that joined before.
+    let next = members.saturating_add(departed);
     let waves = group.carrier();
     let kept: BTreeMap<PartyId, usize> =
         group.footprints().map(|(party, footprint)| (party, footprint.permanent)).collect();
@@ -95,7 +106,7 @@ pub(super) fn sample(group: &SimulatedGroup<Waves>, operation: Operation, member
                 loads.2 = load;
             }
             PartyId::SubgroupController(_) => loads.3.take(&load, effort),
-            PartyId::Member(MemberId(member)) if *member < members => {
+            PartyId::Member(MemberId(member)) if *member < next => {
                 loads.1.take(&load, effort);
                 without_protection(&mut load);
                 loads.0.take(&load);

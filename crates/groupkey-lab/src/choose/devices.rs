@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use groupkey::Suite;
 use groupkey::crypto::meter::Primitive;
 use groupkey_choose::device::{CountedCore, DevicePrices, OnAir, Price, RadioPrices};
 
@@ -21,9 +22,10 @@ pub fn make_radios() -> Vec<RadioPrices> {
     Radio::names().filter_map(Radio::named).map(|radio| on_air(&radio)).collect()
 }
 
-/// Returns the prices of a device, or `None` if it lacks those of a suite.
+/// Returns the prices of a device, or `None` if it lacks those of a suite. It may lack those of `pq`.
 pub fn prices(device: &DeviceProfile) -> Option<DevicePrices> {
-    let of_suites = SUITES.into_iter().map(|suite| {
+    let pq = device.costs(Suite::Pq).map(|_| Suite::Pq);
+    let of_suites = SUITES.into_iter().chain(pq).map(|suite| {
         let costs = device.costs(suite)?;
         let prices = Primitive::ALL.into_iter().map(|primitive| {
             let cost = costs.of(primitive);

@@ -8,12 +8,14 @@ use std::{error, fmt, thread};
 use groupkey::catalogue::{Adversary, Profile, Scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::protection::Guard;
+use groupkey_choose::Moment;
 use groupkey_choose::evidence::{CountTable, Evidence, Sample, SchemeFacts};
 use groupkey_sim::group::GroupError;
 
 use super::counting::{OPERATIONS, count};
 use super::variants::{CountedScheme, SUITES, own_subjects, subjects};
 use crate::audit::{Claim, Finding, Found, recorded};
+use crate::part::WorkPart;
 use crate::registry;
 
 /// How evidence is made.
@@ -51,6 +53,41 @@ pub fn make_evidence(options: &EvidenceOptions<'_>) -> Result<Evidence, Evidence
     evidence(&subjects, options)
 }
 
+/// Counts all variants of these schemes at all sizes. What is known of the others is what ships.
+pub fn make_evidence_of(
+    schemes: &[&'static Scheme],
+    options: &EvidenceOptions<'_>,
+) -> Result<Evidence, EvidenceRunError> {
+    let is_counted = |id: &str| schemes.iter().any(|scheme| scheme.id == id);
+    let mut subjects = subjects(options.is_quick);
+    subjects.retain(|subject| is_counted(subject.scheme.id));
+    let (shipped, counted) = (Evidence::shipped(), evidence(&subjects, options)?);
+    let facts = shipped.facts().filter(|facts| !is_counted(&facts.scheme)).chain(counted.facts());
+    let tables = shipped.tables().filter(|table| !is_counted(&table.variant.scheme));
+    let tables = tables.chain(counted.tables()).cloned().collect();
+    Ok(Evidence::new(facts.cloned().collect(), tables))
+}
+
+/// Returns the schemes that are counted.
+pub fn counted_schemes(is_quick: bool) -> Vec<&'static Scheme> {
+    let mut schemes: Vec<_> = subjects(is_quick).iter().map(|subject| subject.scheme).collect();
+    schemes.dedup_by_key(|scheme| scheme.id);
+    schemes
+}
+
+/// Counts a part of the schemes, those of others left out. A scheme's variants stay together, for what
+/// is said of the scheme follows from all of them.
+pub fn make_evidence_part(
+    part: WorkPart,
+    options: &EvidenceOptions<'_>,
+) -> Result<Evidence, EvidenceRunError> {
+    let schemes = counted_schemes(options.is_quick);
+    let schemes = &schemes[part.places(schemes.len())];
+    let mut subjects = subjects(options.is_quick);
+    subjects.retain(|subject| schemes.iter().any(|scheme| scheme.id == subject.scheme.id));
+    evidence(&subjects, options)
+}
+
 /// Counts the schemes that the program registered, in seconds, for choices that they take part in.
 /// Their claims are those that these findings confirm.
 pub fn make_own_evidence(
@@ -73,26 +110,29 @@ fn evidence_by(
     options: &EvidenceOptions<'_>,
 ) -> Result<Evidence, EvidenceRunError> {
     // Large groups come first, so that no thread is left alone with one.
-    let mut groups: Vec<(u32, usize)> = (subjects.iter().enumerate())
-        .flat_map(|(index, subject)| subject.sizes.iter().map(move |&members| (members, index)))
+    let mut groups: Vec<(Moment, u32, usize)> = (subjects.iter().enumerate())
+        .flat_map(|(index, subject)| {
+            let moments = subject.moments().into_iter();
+            moments.map(move |(moment, turnover)| (moment, turnover, index))
+        })
         .collect();
-    groups.sort_by_key(|&(members, index)| (std::cmp::Reverse(members), index));
+    groups.sort_by_key(|&(moment, _, index)| (std::cmp::Reverse(moment), index));
     let next = AtomicUsize::new(0);
-    type Counted = BTreeMap<(usize, String), Vec<Sample>>;
+    type Counted = BTreeMap<(usize, String, u32), Vec<Sample>>;
     let counted: Mutex<Result<Counted, EvidenceRunError>> = Mutex::new(Ok(Counted::new()));
     let work = || {
         loop {
             let place = next.fetch_add(1, Ordering::Relaxed);
-            let Some(&(members, index)) = groups.get(place) else { return };
+            let Some(&(moment, turnover, index)) = groups.get(place) else { return };
             let outcome = match options.stop.load(Ordering::Relaxed) {
                 true => Err(EvidenceRunError::Interrupted),
-                false => operations(&subjects[index], members, options.seed),
+                false => operations(&subjects[index], moment, options.seed),
             };
             let mut counted = counted.lock().expect("no thread panics while it has it");
             match (&mut *counted, outcome) {
                 (Ok(counted), Ok(samples)) => {
                     for sample in samples {
-                        let key = (index, sample.operation.clone());
+                        let key = (index, sample.operation.clone(), turnover);
                         counted.entry(key).or_default().push(sample);
                     }
                 }
@@ -113,32 +153,37 @@ fn evidence_by(
     let counted = counted.into_inner().expect("no thread panics while it has it")?;
     let mut symmetric: BTreeMap<&str, bool> = BTreeMap::new();
     let mut tables = Vec::new();
-    for ((index, operation), samples) in &counted {
+    for ((index, operation, turnover), samples) in &counted {
         let subject = &subjects[*index];
         *symmetric.entry(subject.scheme.id).or_insert(true) &= samples.iter().all(is_symmetric);
-        tables.extend(CountTable::of(subject.variant("none"), operation.clone(), samples));
+        let table = CountTable::of(subject.variant("none"), operation.clone(), samples);
+        tables.extend(table.map(|table| table.after(*turnover)));
     }
     let facts = registry::schemes()
         .filter_map(|scheme| Some(facts(findings, scheme, *symmetric.get(scheme.id)?)));
     Ok(Evidence::new(facts.collect(), tables))
 }
 
-/// Counts all operations that are possible at a size.
+/// Counts all operations that are possible at a moment.
 pub(super) fn operations(
     subject: &CountedScheme,
-    members: u32,
+    moment: Moment,
     seed: u64,
 ) -> Result<Vec<Sample>, EvidenceRunError> {
     let mut samples = Vec::new();
     for operation in OPERATIONS {
-        let with_creation = operation == OPERATIONS[0];
-        match count(subject, operation, with_creation, members, Guard::None, seed) {
+        let with_creation = operation == OPERATIONS[0] && moment.departed == 0;
+        match count(subject, operation, with_creation, moment, Guard::None, seed) {
             Ok(counted) => samples.extend(counted),
             // A group of this size is too large for the scheme.
             Err(GroupError::Refused(_, groupkey::Error::Unsupported(_))) => {}
             Err(error) => {
-                let what =
-                    format!("{}, {}, {members} members", subject.variant("none"), operation.name());
+                let Moment { members, departed } = moment;
+                let what = format!(
+                    "{}, {}, {members} members after {departed} departures",
+                    subject.variant("none"),
+                    operation.name()
+                );
                 return Err(EvidenceRunError::Incomplete { what, error });
             }
         }
@@ -166,7 +211,9 @@ fn facts(findings: &[Finding], scheme: &'static Scheme, symmetric: bool) -> Sche
 fn is_symmetric(sample: &Sample) -> bool {
     let asymmetric = |name: &String| {
         Primitive::ALL.into_iter().any(|primitive| {
-            primitive.name() == name && (primitive.is_of_group() || primitive.is_of_pairing())
+            // Remainders and shares of a secret take inverses as well, and no hard problem.
+            let is_of_pairing = primitive.is_of_pairing() && primitive != Primitive::InvertScalar;
+            primitive.name() == name && (primitive.is_of_group() || is_of_pairing)
         })
     };
     let loads = [&sample.member, &sample.busiest, &sample.controller, &sample.gateway];
@@ -192,3 +239,24 @@ impl fmt::Display for EvidenceRunError {
 }
 
 impl error::Error for EvidenceRunError {}
+
+#[cfg(test)]
+mod tests {
+    use groupkey::catalogue::Assumption;
+
+    use super::*;
+
+    /// What the counts say of a scheme's primitives is what the catalogue says that it rests on.
+    #[test]
+    fn what_rests_on_no_hard_problem_counts_as_symmetric() {
+        let mut subjects = subjects(true);
+        subjects.dedup_by_key(|subject| subject.scheme.id);
+        for subject in subjects {
+            let (moment, _) = subject.moments()[0];
+            let samples = operations(&subject, moment, 1).expect("it completes");
+            let counted = samples.iter().all(is_symmetric);
+            let stated = subject.scheme.assumption == Assumption::Symmetric;
+            assert_eq!(counted, stated, "{}", subject.scheme.id);
+        }
+    }
+}

@@ -1,26 +1,30 @@
 //! Fits the model of completion times to simulated groups.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::{fmt, thread};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use groupkey::Operation;
 use groupkey::catalogue::Class;
 use groupkey::protection::Guard;
+use groupkey_choose::Moment;
 use groupkey_choose::completion::{CompletionFit, Latencies, Model, Situation, TERMS, Terms};
 use groupkey_choose::evidence::Evidence;
 use groupkey_choose::requirements::NetworkConditions;
 use groupkey_sim::group::{GroupError, Rest};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
 
 use super::devices::prices;
+use super::in_parallel::in_parallel;
 use super::latency;
 use super::message_flow::{MessageFlow, NoFlow, is_impossible};
 use super::variants::{CountedScheme, subjects};
 use crate::conditions::Conditions;
 use crate::device::DeviceProfile;
+use crate::part::WorkPart;
 use crate::plan::{Plan, PlanAction, PlanStep};
 
 /// How the model is fitted.
@@ -55,15 +59,70 @@ pub struct FitObservation {
     pub of_99: f64,
 }
 
+/// What was simulated of one of the groups, in parts that are put together later.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroupTimes {
+    /// Its place among all groups, from 0.
+    pub group: usize,
+    /// Of its operations, those that take time over the network.
+    pub times: Vec<OperationTimes>,
+}
+
+/// How long a simulated operation took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperationTimes {
+    /// The operation, by its name.
+    pub operation: String,
+    /// The mean (ms).
+    pub mean: f64,
+    /// The 99th percentile (ms).
+    pub of_99: f64,
+}
+
 /// Simulates messages and groups, and fits the model to them. `None` if it was stopped. Every third
 /// group is left out of the fit, for the errors that the model states.
 pub fn fit_completion(
     evidence: &Evidence,
     options: &FitOptions<'_>,
 ) -> Result<Option<Model>, GroupError> {
-    let latencies = latencies(options);
-    let Some(observations) = observe(evidence, &latencies, options)? else { return Ok(None) };
-    Ok(Some(fit(latencies, &observations)))
+    let simulated = simulate_groups(WorkPart::WHOLE, options)?;
+    Ok(simulated.map(|simulated| fit_simulated(evidence, &simulated, options)))
+}
+
+/// Simulates a part of the groups: random ones in random networks. `None` if it was stopped.
+pub fn simulate_groups(
+    part: WorkPart,
+    options: &FitOptions<'_>,
+) -> Result<Option<Vec<GroupTimes>>, GroupError> {
+    let groups: Vec<_> = groups(options).into_iter().enumerate().collect();
+    let groups = &groups[part.places(groups.len())];
+    let on_done = |done| (options.on_progress)(done, groups.len());
+    let work = |(place, group): &(usize, FittedGroup)| -> Result<GroupTimes, GroupError> {
+        Ok(GroupTimes { group: *place, times: group.simulate()? })
+    };
+    let done = in_parallel(groups, options.threads, options.stop, &on_done, &work);
+    done.into_iter().collect::<Option<Result<_, _>>>().transpose()
+}
+
+/// Returns how many groups are simulated.
+pub fn fitted_groups(options: &FitOptions<'_>) -> usize {
+    groups(options).len()
+}
+
+/// Simulates messages, and fits the model to groups that are simulated. Those that are no groups of
+/// these options are left out.
+pub fn fit_simulated(
+    evidence: &Evidence,
+    simulated: &[GroupTimes],
+    options: &FitOptions<'_>,
+) -> Model {
+    let (groups, latencies) = (groups(options), latencies(options));
+    let known = simulated.iter().filter_map(|one| Some((groups.get(one.group)?, &one.times)));
+    let observations: Vec<_> =
+        known.flat_map(|(group, times)| group.observe(times, evidence, &latencies)).collect();
+    fit(latencies, &observations)
 }
 
 /// Simulates single messages in many networks.
@@ -81,44 +140,6 @@ pub fn fit(latencies: Latencies, observations: &[FitObservation]) -> Model {
     Model { latencies, fits: fits.collect() }
 }
 
-/// Simulates random groups in random networks.
-pub fn observe(
-    evidence: &Evidence,
-    latencies: &Latencies,
-    options: &FitOptions<'_>,
-) -> Result<Option<Vec<FitObservation>>, GroupError> {
-    let groups = groups(options);
-    let next = AtomicUsize::new(0);
-    let gathered: Mutex<BTreeMap<usize, Result<Vec<FitObservation>, GroupError>>> =
-        Mutex::default();
-    let work = || {
-        loop {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            let Some(group) = groups.get(place) else { return };
-            if options.stop.load(Ordering::Relaxed) {
-                return;
-            }
-            let observed = group.observe(evidence, latencies);
-            let mut gathered = gathered.lock().expect("no thread panics while it has it");
-            gathered.insert(place, observed);
-            (options.on_progress)(gathered.len(), groups.len());
-        }
-    };
-    thread::scope(|scope| {
-        (1..options.threads.max(1)).for_each(|_| drop(scope.spawn(work)));
-        work();
-    });
-    let gathered = gathered.into_inner().expect("no thread panics while it has it");
-    if gathered.len() < groups.len() {
-        return Ok(None);
-    }
-    let mut observations = Vec::new();
-    for observed in gathered.into_values() {
-        observations.extend(observed?);
-    }
-    Ok(Some(observations))
-}
-
 /// A group in a network, to be simulated.
 struct FittedGroup {
     subject: CountedScheme,
@@ -134,23 +155,40 @@ struct FittedGroup {
 }
 
 impl FittedGroup {
+    /// Simulates its operations, each in a group of its own.
+    fn simulate(&self) -> Result<Vec<OperationTimes>, GroupError> {
+        let mut simulated = Vec::new();
+        let known = &self.subject.scheme.operations;
+        for operation in OPERATIONS.into_iter().filter(|operation| known.contains(operation)) {
+            let Some(mut times) = self.times(operation)? else { continue };
+            times.retain(|time| time.is_finite());
+            times.sort_by(f64::total_cmp);
+            let mean = times.iter().sum::<f64>() / times.len() as f64;
+            // Nothing happens over the network, or at once.
+            if times.len() < self.runs as usize / 2 || mean <= 0.0 {
+                continue;
+            }
+            let rank = (0.99 * times.len() as f64).ceil() as usize;
+            let of_99 = times[rank.clamp(1, times.len()) - 1];
+            simulated.push(OperationTimes { operation: operation.name().to_owned(), mean, of_99 });
+        }
+        Ok(simulated)
+    }
+
+    /// Sets the terms of the model beside what was simulated.
     fn observe(
         &self,
+        simulated: &[OperationTimes],
         evidence: &Evidence,
         latencies: &Latencies,
-    ) -> Result<Vec<FitObservation>, GroupError> {
+    ) -> Vec<FitObservation> {
         let devices = [&self.member, &self.gateway, &self.controller];
         let [member, gateway, controller] =
             devices.map(|device| prices(device).expect("only such devices are drawn"));
         let (suite, guard) = (self.subject.suite.name(), self.guard.name());
-        let mut observations = Vec::new();
-        for operation in OPERATIONS {
-            let variant = self.subject.variant(guard);
-            let Some(sample) = evidence.counts(&variant, operation.name(), self.members) else {
-                continue;
-            };
-            let Some(mut times) = self.times(operation)? else { continue };
-            times.retain(|time| time.is_finite());
+        let variant = self.subject.variant(guard);
+        let observation = |OperationTimes { operation, mean, of_99 }: &OperationTimes| {
+            let sample = evidence.counts(&variant, operation, Moment::fresh(self.members))?;
             let situation = Situation {
                 class: self.subject.scheme.class().name(),
                 sample: &sample.value,
@@ -161,28 +199,18 @@ impl FittedGroup {
                 network: &self.network,
                 qos: self.qos,
             };
-            let Some(terms) = latencies.terms(&situation) else { continue };
-            times.sort_by(f64::total_cmp);
-            let mean = times.iter().sum::<f64>() / times.len() as f64;
-            // Nothing happens over the network, or at once.
-            if times.len() < self.runs as usize / 2 || mean <= 0.0 {
-                continue;
-            }
-            let rank = (0.99 * times.len() as f64).ceil() as usize;
-            let of_99 = times[rank.clamp(1, times.len()) - 1];
+            let terms = latencies.terms(&situation)?;
             let kind = format!("{} {}", situation.class, self.qos);
             let NetworkConditions { loss, delay, jitter, bandwidth, .. } = self.network;
             let what = format!(
-                "{variant}, {}, {} members, {loss:.2} %, {delay:.1} ms, jitter {jitter:.1}, \
+                "{variant}, {operation}, {} members, {loss:.2} %, {delay:.1} ms, jitter {jitter:.1}, \
                  {bandwidth:?} kbit/s, {}",
-                operation.name(),
-                self.members,
-                self.member.name,
+                self.members, self.member.name,
             );
-            let members = self.members;
-            observations.push(FitObservation { kind, what, members, terms, mean, of_99 });
-        }
-        Ok(observations)
+            let (members, mean, of_99) = (self.members, *mean, *of_99);
+            Some(FitObservation { kind, what, members, terms, mean, of_99 })
+        };
+        simulated.iter().filter_map(observation).collect()
     }
 
     /// Simulates an operation. `None` if it cannot be.

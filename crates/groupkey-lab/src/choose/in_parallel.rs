@@ -7,7 +7,7 @@ use std::thread;
 /// Works on all items on several threads, and returns what comes of each, in the order of the items.
 /// When `stop` becomes true, no other item is begun: what comes of those left is `None`. `on_done`
 /// gets the number of items that are done.
-pub(super) fn in_parallel<T: Sync, R: Send>(
+pub(crate) fn in_parallel<T: Sync, R: Send>(
     items: &[T],
     threads: usize,
     stop: &AtomicBool,

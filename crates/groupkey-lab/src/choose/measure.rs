@@ -9,15 +9,15 @@ use groupkey::Operation;
 use groupkey::protection::Guard;
 
 use groupkey_choose::decision::{Assessment, Figure, Ground, Quantity, Reason};
-use groupkey_choose::evidence::{CountTable, Evidence, Sample};
+use groupkey_choose::evidence::{CountTable, Evidence, Sample, counted_suite};
 use groupkey_choose::requirements::{Devices, Limits, NetworkConditions};
-use groupkey_choose::{Candidate, ChooseError, Grounds, Requirements, Variant, assess_on};
+use groupkey_choose::{Candidate, ChooseError, Grounds, Moment, Requirements, Variant, assess_on};
 use groupkey_sim::group::{GroupError, SimulatedGroup};
 
 use super::counting::{count, sample};
 use super::in_parallel::in_parallel;
 use super::message_flow::{MessageFlow, NoFlow, is_impossible};
-use super::plan::plan;
+use super::plan::{end, plan, present};
 use super::variants::CountedScheme;
 use super::wave_carrier::Waves;
 use crate::plan::{Plan, PlanError};
@@ -91,11 +91,11 @@ pub(super) struct Laboratory {
 }
 
 /// A variant, whatever its protection and quality of service are, with the operations that are
-/// needed, at the sizes that were counted.
-type VariantKind = (String, BTreeMap<String, u32>, String, Vec<String>, Vec<u32>);
+/// needed, at the moments that were counted.
+type VariantKind = (String, BTreeMap<String, u32>, String, Vec<String>, Vec<Moment>);
 
-/// An operation, the group's size and the protection of messages.
-type ChangeKey = (String, u32, String);
+/// An operation, the moment in the group's life and the protection of messages.
+type ChangeKey = (String, Moment, String);
 
 /// The quality of service, how often, and with which seed.
 type RunKey = (u8, u32, u64);
@@ -115,23 +115,23 @@ impl Laboratory {
             self.place = Some(place);
         }
         let Variant { scheme, parameters, suite, guard } = candidate.variant.clone();
-        let (now, most) = (requirements.members.now, requirements.members.at_most());
+        let (now, later_on) = (present(requirements, candidate), end(requirements, candidate));
         let changes = changes(requirements, candidate)?;
         let operations: Vec<String> = changes.iter().map(|change| change.0.clone()).collect();
-        let sizes = counted_sizes(requirements);
-        let kind = (scheme, parameters, suite, operations.clone(), sizes);
+        let moments = counted_moments(requirements, candidate);
+        let kind = (scheme, parameters, suite, operations.clone(), moments);
         if !self.recorded.contains_key(&kind) {
             self.recorded.insert(kind.clone(), RecordedKind::of(requirements, candidate)?);
         }
         let recorded = self.recorded.get_mut(&kind).expect("it is there now");
-        let mut times = |operation: &String, members: u32| -> Result<Vec<f64>, MeasureError> {
-            let change = (operation.clone(), members, guard.clone());
+        let mut times = |operation: &String, moment: Moment| -> Result<Vec<f64>, MeasureError> {
+            let change = (operation.clone(), moment, guard.clone());
             let key = (kind.clone(), change, (candidate.qos, runs, seed));
             if let Some(times) = self.times.get(&key) {
                 return Ok(times.clone());
             }
-            recorded.record(requirements, candidate, &operations, members)?;
-            let run = RunOf { requirements, candidate, operation, members, seed };
+            recorded.record(requirements, candidate, &operations, moment)?;
+            let run = RunOf { requirements, candidate, operation, moment, seed };
             let times = recorded.replay(&run, 0..runs)?;
             self.times.insert(key, times.clone());
             Ok(times)
@@ -141,9 +141,9 @@ impl Laboratory {
             present.push(times(operation, now)?);
         }
         let mut later = Vec::new();
-        if requirements.limits.complete.is_some() && most != now {
+        if requirements.limits.complete.is_some() && later_on != now {
             for (operation, _) in &changes {
-                later.push(times(operation, most)?);
+                later.push(times(operation, later_on)?);
             }
         }
         let (assessment, mut exceeded) = recorded.figures(requirements, candidate)?;
@@ -231,37 +231,37 @@ impl SimulationFailure {
 
 /// What is known of one kind of variants.
 pub(super) struct RecordedKind {
-    /// Counts of groups of just these sizes. `None` if those that ship are of them, or if what is
+    /// Counts of groups at just these moments. `None` if those that ship are of them, or if what is
     /// recorded is counted.
     counted: Option<Evidence>,
     flows: BTreeMap<ChangeKey, MessageFlow>,
 }
 
-/// What is replayed: a candidate's change in a group of this many members.
+/// What is replayed: a candidate's change in a group at this moment.
 #[derive(Clone, Copy)]
 pub(super) struct RunOf<'a> {
     pub(super) requirements: &'a Requirements,
     pub(super) candidate: &'a Candidate,
     pub(super) operation: &'a str,
-    pub(super) members: u32,
+    pub(super) moment: Moment,
     pub(super) seed: u64,
 }
 
 impl RecordedKind {
-    /// Counts the operations that a candidate needs, unless evidence of just this size ships.
+    /// Counts the operations that a candidate needs, unless evidence of just these moments ships.
     pub(super) fn of(
         requirements: &Requirements,
         candidate: &Candidate,
     ) -> Result<Self, MeasureError> {
         let needed = changes(requirements, candidate)?;
         let operations: Vec<&str> = needed.iter().map(|(operation, _)| &**operation).collect();
-        let sizes = counted_sizes(requirements);
-        let is_counted_later = sizes[..] == [requirements.members.now] && sizes[0] > MOST_COUNTED;
-        let is_known = is_counted_later || is_shipped(&candidate.variant, &operations, &sizes);
+        let moments = counted_moments(requirements, candidate);
+        let is_counted_later = moments.len() == 1 && moments[0].members > MOST_COUNTED;
+        let is_known = is_counted_later || is_shipped(&candidate.variant, &operations, &moments);
         let counted = match is_known {
             true => None,
             false => Some(
-                count_at(&candidate.variant, &operations, &sizes)
+                count_at(&candidate.variant, &operations, &moments)
                     .map_err(|failure| failure.of(candidate))?,
             ),
         };
@@ -278,7 +278,7 @@ impl RecordedKind {
         let shipped = Grounds::shipped();
         let evidence = self.counted.as_ref().unwrap_or(shipped.evidence);
         let mut judged = requirements.as_modelled();
-        if counted_sizes(requirements).len() < 2 {
+        if counted_moments(requirements, candidate).len() < 2 {
             // No limit is of what is counted.
             judged.members.most = 0;
         }
@@ -295,31 +295,32 @@ impl RecordedKind {
         requirements: &Requirements,
         candidate: &Candidate,
         operations: &[String],
-        members: u32,
+        moment: Moment,
     ) -> Result<(), MeasureError> {
-        let mut by_size: BTreeMap<u32, Vec<&String>> = BTreeMap::new();
+        let mut by_moment: BTreeMap<Moment, Vec<&String>> = BTreeMap::new();
         for operation in operations {
-            if !self.flows.contains_key(&flow_key(operation, members, candidate)) {
-                by_size.entry(at_least(operation, members)).or_default().push(operation);
+            if !self.flows.contains_key(&flow_key(operation, moment, candidate)) {
+                by_moment.entry(at_least(operation, moment)).or_default().push(operation);
             }
         }
-        for (size, operations) in by_size {
+        for (possible, operations) in by_moment {
             let names: Vec<&str> = operations.iter().map(|operation| &***operation).collect();
-            let plan = plan_of(requirements, candidate, size, &names)
+            let plan = plan_of(requirements, candidate, possible, &names)
                 .ok_or_else(|| MeasureError::Candidate(candidate.clone()))?;
-            let (mut samples, is_counted) = (Vec::new(), size > MOST_COUNTED);
+            let (mut samples, is_counted) = (Vec::new(), possible.members > MOST_COUNTED);
             let mut count = |group: &SimulatedGroup<Waves>, operation| {
                 if is_counted {
-                    samples.push(sample(group, operation, size));
+                    samples.push((possible, sample(group, operation, possible)));
                 }
             };
             let flows = MessageFlow::record(&plan, &mut count)
                 .map_err(|no_flow| SimulationFailure::from(no_flow).of(candidate))?;
-            if self.counted.is_none() && members == requirements.members.now && is_counted {
+            let is_present = moment == present(requirements, candidate);
+            if self.counted.is_none() && is_present && is_counted {
                 self.counted = Some(evidence_of(&candidate.variant, samples));
             }
             for ((_, action), flow) in plan.reported().zip(flows) {
-                let key = flow_key(action.operation().name(), members, candidate);
+                let key = flow_key(action.operation().name(), moment, candidate);
                 self.flows.insert(key, flow);
             }
         }
@@ -345,23 +346,23 @@ impl RecordedKind {
     }
 
     fn recorded(&self, of: &RunOf<'_>) -> Result<(&MessageFlow, Plan), MeasureError> {
-        let RunOf { requirements, candidate, operation, members, seed } = *of;
+        let RunOf { requirements, candidate, operation, moment, seed } = *of;
         let unknown = || MeasureError::Candidate(candidate.clone());
-        let flow = self.flows.get(&flow_key(operation, members, candidate)).ok_or_else(unknown)?;
-        let size = at_least(operation, members);
-        let known = plan_of(requirements, candidate, size, &[operation]).ok_or_else(unknown)?;
+        let flow = self.flows.get(&flow_key(operation, moment, candidate)).ok_or_else(unknown)?;
+        let possible = at_least(operation, moment);
+        let known = plan_of(requirements, candidate, possible, &[operation]).ok_or_else(unknown)?;
         Ok((flow, Plan { seed, ..known }))
     }
 }
 
-fn flow_key(operation: &str, members: u32, candidate: &Candidate) -> ChangeKey {
-    (operation.to_owned(), members, candidate.variant.guard.clone())
+fn flow_key(operation: &str, moment: Moment, candidate: &Candidate) -> ChangeKey {
+    (operation.to_owned(), moment, candidate.variant.guard.clone())
 }
 
-/// Returns the sizes whose counts decide: the present one, and the largest one if a limit of what is
-/// counted must hold there.
-fn counted_sizes(requirements: &Requirements) -> Vec<u32> {
-    let (now, most) = (requirements.members.now, requirements.members.at_most());
+/// Returns the moments whose counts decide: the present one, and the end of the group's life if a
+/// limit of what is counted must hold there.
+fn counted_moments(requirements: &Requirements, candidate: &Candidate) -> Vec<Moment> {
+    let (now, end) = (present(requirements, candidate), end(requirements, candidate));
     let Limits { complete: _, flash: _, sent, received, keys, memory, message, .. } =
         requirements.limits;
     let devices = &requirements.devices;
@@ -369,47 +370,53 @@ fn counted_sizes(requirements: &Requirements) -> Vec<u32> {
     let is_limited = [sent, received, keys, memory, message].iter().any(Option::is_some)
         || requirements.energy_limit().is_some()
         || board.is_some();
-    if most != now && is_limited { vec![now, most] } else { vec![now] }
+    if end != now && is_limited { vec![now, end] } else { vec![now] }
 }
 
-/// Returns the size of the group in which an operation is possible.
-fn at_least(operation: &str, members: u32) -> u32 {
-    if operation == "remove" { members.max(LEAST) } else { members }
+/// Returns the moment with as many members as an operation takes.
+fn at_least(operation: &str, moment: Moment) -> Moment {
+    let least = if operation == "remove" { LEAST } else { 2 };
+    Moment { members: moment.members.max(least), ..moment }
 }
 
-/// Returns whether the evidence that ships has these operations at just these sizes.
-fn is_shipped(variant: &Variant, operations: &[&str], sizes: &[u32]) -> bool {
+/// Returns whether the evidence that ships has these operations at just these moments.
+fn is_shipped(variant: &Variant, operations: &[&str], moments: &[Moment]) -> bool {
     operations.iter().all(|operation| {
         let is_it = |table: &&CountTable| {
             let Variant { scheme, parameters, suite, .. } = &table.variant;
             table.operation == *operation
-                && (scheme, parameters, suite)
-                    == (&variant.scheme, &variant.parameters, &variant.suite)
+                && (scheme, parameters, &**suite)
+                    == (&variant.scheme, &variant.parameters, counted_suite(&variant.suite))
         };
-        let table = Evidence::shipped().tables().find(is_it);
-        let has = |size: &u32| {
-            table.is_some_and(|table| table.members().contains(&at_least(operation, *size)))
+        let has = |moment: &Moment| {
+            let moment = at_least(operation, *moment);
+            let mut tables = Evidence::shipped().tables().filter(is_it);
+            tables.any(|table| {
+                table.turnover() == moment.turnover() && table.members().contains(&moment.members)
+            })
         };
-        sizes.iter().all(has)
+        moments.iter().all(has)
     })
 }
 
-/// Counts these operations of a variant in groups of just these sizes.
+/// Counts these operations of a variant in groups at just these moments.
 fn count_at(
     variant: &Variant,
     operations: &[&str],
-    sizes: &[u32],
+    moments: &[Moment],
 ) -> Result<Evidence, SimulationFailure> {
-    let subject = CountedScheme::of(variant, sizes.to_vec()).ok_or(SimulationFailure::Unknown)?;
+    let sizes = moments.iter().map(|moment| moment.members).collect();
+    let subject = CountedScheme::of(variant, sizes).ok_or(SimulationFailure::Unknown)?;
     let mut samples = Vec::new();
     for name in operations {
         let known = subject.scheme.operations.iter().find(|known| known.name() == *name);
         let operation = *known.ok_or(SimulationFailure::Unknown)?;
-        let mut counted: Vec<u32> = sizes.iter().map(|size| at_least(name, *size)).collect();
+        let mut counted: Vec<Moment> =
+            moments.iter().map(|moment| at_least(name, *moment)).collect();
         counted.dedup();
-        for members in counted {
-            match count(&subject, operation, false, members, Guard::None, 1) {
-                Ok(counted) => samples.extend(counted),
+        for moment in counted {
+            match count(&subject, operation, false, moment, Guard::None, 1) {
+                Ok(counted) => samples.extend(counted.into_iter().map(|sample| (moment, sample))),
                 // A group of this size is too large for the scheme.
                 Err(error) if is_impossible(&error) => {}
                 Err(error) => return Err(SimulationFailure::Group(error)),
@@ -419,16 +426,18 @@ fn count_at(
     Ok(evidence_of(variant, samples))
 }
 
-/// Puts evidence together that is of one variant alone.
-fn evidence_of(variant: &Variant, samples: Vec<Sample>) -> Evidence {
-    let mut by_operation: BTreeMap<String, Vec<Sample>> = BTreeMap::new();
-    for sample in samples {
-        by_operation.entry(sample.operation.clone()).or_default().push(sample);
+/// Puts evidence together that is of one variant alone, or of the one whose counts it has.
+fn evidence_of(variant: &Variant, samples: Vec<(Moment, Sample)>) -> Evidence {
+    let mut by_operation: BTreeMap<(String, u32), Vec<Sample>> = BTreeMap::new();
+    for (moment, sample) in samples {
+        let key = (sample.operation.clone(), moment.turnover());
+        by_operation.entry(key).or_default().push(sample);
     }
-    let open = Variant { guard: "none".to_owned(), ..variant.clone() };
-    let tables = by_operation
-        .into_iter()
-        .filter_map(|(operation, samples)| CountTable::of(open.clone(), operation, &samples));
+    let suite = counted_suite(&variant.suite).to_owned();
+    let open = Variant { guard: "none".to_owned(), suite, ..variant.clone() };
+    let tables = by_operation.into_iter().filter_map(|((operation, turnover), samples)| {
+        Some(CountTable::of(open.clone(), operation, &samples)?.after(turnover))
+    });
     let facts = Evidence::shipped().facts();
     let facts = facts.filter(|facts| facts.scheme == variant.scheme).cloned().collect();
     Evidence::new(facts, tables.collect())
@@ -444,14 +453,14 @@ const MOST_COUNTED: u32 = 5_000;
 fn plan_of(
     requirements: &Requirements,
     candidate: &Candidate,
-    members: u32,
+    moment: Moment,
     operations: &[&str],
 ) -> Option<Plan> {
     let scheme = registry::scheme(&candidate.variant.scheme)?;
     let known = scheme.operations.iter().copied();
     let operations: Vec<Operation> =
         known.filter(|known| operations.contains(&known.name())).collect();
-    plan(requirements, candidate, members, &operations)
+    plan(requirements, candidate, moment, &operations)
 }
 
 /// A value with its 95 % interval.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use groupkey::Suite;
+use groupkey::catalogue::Class;
 use groupkey_choose::device::MemberMemory;
 
 use crate::device::Target;
@@ -14,12 +16,14 @@ pub fn make_memories() -> Vec<MemberMemory> {
     let mut known: BTreeMap<MemoryKey, MemberMemory> = BTreeMap::new();
     for row in Target::ALL.into_iter().flat_map(MemberCost::recorded) {
         let Some(bytes) = row.ram_bytes() else { continue };
-        let MemberCost { scheme, suite, protection, target, members, .. } = row;
+        let MemberCost { scheme, class, suite, protection, target, members, .. } = row;
+        // Without a controller every member sends sooner or later.
+        let has_listeners = suite == Suite::Pq.name() && class != Class::Distributed.name();
+        let listens = has_listeners && row.sent_messages == Some(0);
         let memory = entry(&mut known, [scheme, suite, protection, target]);
-        let bytes = bytes as f64;
-        match memory.working.iter_mut().find(|(size, _)| *size == members) {
-            Some((_, most)) => *most = most.max(bytes),
-            None => memory.working.push((members, bytes)),
+        raise(&mut memory.working, members, bytes as f64);
+        if listens {
+            raise(&mut memory.listening, members, bytes as f64);
         }
     }
     for row in MemberFlash::recorded() {
@@ -30,6 +34,7 @@ pub fn make_memories() -> Vec<MemberMemory> {
     let mut memories: Vec<MemberMemory> = known.into_values().collect();
     for memory in &mut memories {
         memory.working.sort_by_key(|(members, _)| *members);
+        memory.listening.sort_by_key(|(members, _)| *members);
     }
     memories
 }
@@ -45,12 +50,27 @@ fn entry(known: &mut BTreeMap<MemoryKey, MemberMemory>, key: MemoryKey) -> &mut 
         guard,
         counts,
         working: Vec::new(),
+        listening: Vec::new(),
         flash: None,
     })
 }
 
+/// Raises what a group of this many members needs to at least so much.
+fn raise(measured: &mut Vec<(u32, f64)>, members: u32, bytes: f64) {
+    match measured.iter_mut().find(|(size, _)| *size == members) {
+        Some((_, most)) => *most = most.max(bytes),
+        None => measured.push((members, bytes)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use groupkey_choose::device::DevicePrices;
+    use groupkey_choose::number::grouped;
+
     use super::*;
 
     /// After a change of what was recorded: `groupkey choose --evidence evidence --quick` writes
@@ -62,5 +82,46 @@ mod tests {
             made.iter().map(|one| serde_json::to_string(one).expect("a tree") + "\n").collect();
         assert!(MemberMemory::shipped() == made, "memory.jsonl is out of date:\n{lines}");
         assert!(made.iter().any(|memory| !memory.working.is_empty()));
+    }
+
+    /// The tables of `docs/post-quantum.md`: members of groups of 100, or of the largest that was
+    /// measured, and the boards that hold the one of a key tree.
+    #[test]
+    fn the_page_has_what_members_in_suite_pq_take() {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/post-quantum.md");
+        let page = fs::read_to_string(page).expect("the page");
+        let mut lines = Vec::new();
+        for of in MemberMemory::shipped().iter().filter(|of| of.suite == Suite::Pq.name()) {
+            let size = of.working.iter().rev().find(|(members, _)| *members <= 100);
+            let Some(((members, sends), flash)) = size.zip(of.flash) else { continue };
+            let listens = of.listening.iter().find(|(size, _)| size == members);
+            let bytes = [Some(flash), listens.map(|(_, bytes)| *bytes), Some(*sends)];
+            let [flash, listens, sends] = bytes.map(|bytes| match bytes {
+                Some(bytes) => grouped(bytes),
+                None => "-".to_owned(),
+            });
+            let MemberMemory { scheme, counts, .. } = of;
+            lines.push(format!(
+                "| `{scheme}` | {members} | `{counts}` | {flash} | {listens} | {sends} |"
+            ));
+            if scheme != "lkh-group" {
+                continue;
+            }
+            for board in DevicePrices::shipped() {
+                let Some((ram, flash)) = board.capacity else { continue };
+                if board.counts.as_ref().is_none_or(|core| core.device != *counts) {
+                    continue;
+                }
+                let [listens, sends] = [false, true].map(|sends| {
+                    let needed = of.at(*members, sends).map_or(0.0, |needed| needed.value);
+                    let fits = needed <= ram && of.flash.is_some_and(|needed| needed <= flash);
+                    if fits { "yes" } else { "no" }
+                });
+                let [ram, flash] = [ram, flash].map(grouped);
+                lines.push(format!("| `{}` | {ram} | {flash} | {listens} | {sends} |", board.name));
+            }
+        }
+        lines.retain(|line| !page.contains(line));
+        assert!(lines.is_empty(), "docs/post-quantum.md lacks\n{}", lines.join("\n"));
     }
 }

@@ -80,16 +80,22 @@ impl MessageFlow {
                 count(&group, step.action.operation());
                 let record = group.carrier_mut().take_record();
                 let parties = group.carrier().parties().to_vec();
-                flows.push(Self::of(record, parties, place, plan.protection));
+                let before = plan.changes_before(place);
+                let protection = GuardCost::named(plan.suite.name(), plan.protection.name());
+                flows.push(Self::of(record, parties, before, protection));
             }
         }
         Ok(flows)
     }
 
-    /// Makes a flow of what was recorded of the step at this place, and protects its messages.
-    fn of(mut record: StepRecord, parties: Vec<PartyId>, step: usize, guard: Guard) -> Self {
+    /// Makes a flow of what was recorded of the step after so many changes, and protects its messages.
+    fn of(
+        mut record: StepRecord,
+        parties: Vec<PartyId>,
+        before: u64,
+        cost: Option<GuardCost>,
+    ) -> Self {
         let primitive = |name: &str| Primitive::ALL.into_iter().find(|one| one.name() == name);
-        let cost = GuardCost::named(guard.name());
         let [sign, verify] = cost.map_or([None; 2], |cost| cost.primitives.map(primitive));
         let steps = record.steps.into_iter().map(|step| {
             let RecordedStep { place, after, work, messages, brings_key } = step;
@@ -110,7 +116,7 @@ impl MessageFlow {
         }
         let mut arrivals = record.arrivals;
         arrivals.resize(parties.len(), Vec::new());
-        let operation = step as u64 + 1;
+        let operation = before + 1;
         Self { operation, parties, steps, messages: record.messages, arrivals }
     }
 

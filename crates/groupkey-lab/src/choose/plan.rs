@@ -8,10 +8,10 @@ use groupkey::catalogue::Class;
 use groupkey::protection::Guard;
 use groupkey_choose::decision::{Assessment, Figure, Ground};
 use groupkey_choose::requirements::{Devices, NetworkConditions};
-use groupkey_choose::{Candidate, Grounds, Requirements, Variant};
+use groupkey_choose::{Candidate, Grounds, Moment, Requirements, Variant};
 use groupkey_sim::group::Rest;
 
-use super::variants::SUITES;
+use super::variants::suite_named;
 use crate::conditions::{Conditions, LossDirection, OutageRate, Timeline};
 use crate::device::{DeviceProfile, Radio};
 use crate::plan::{Plan, PlanStep};
@@ -22,12 +22,12 @@ pub const RUNS: u32 = 400;
 /// The seed with which it does.
 pub const SEED: u64 = 1;
 
-/// Returns the plan that simulates these operations of a candidate's group, when it has settled.
-/// `None` if there is no such candidate or device.
+/// Returns the plan that simulates these operations of a candidate's group at a moment of its life,
+/// when it has settled. `None` if there is no such candidate or device.
 pub fn plan(
     requirements: &Requirements,
     candidate: &Candidate,
-    members: u32,
+    moment: Moment,
     operations: &[Operation],
 ) -> Option<Plan> {
     let variant = &candidate.variant;
@@ -39,7 +39,7 @@ pub fn plan(
     }
     let mut plan = Plan {
         parameters: variant.parameters.clone().into_iter().collect(),
-        suite: SUITES.into_iter().find(|suite| suite.name() == variant.suite)?,
+        suite: suite_named(&variant.suite)?,
         protection: Guard::named(&variant.guard)?,
         steps: PlanStep::history(scheme, operations),
         rest: Rest::Settled,
@@ -49,8 +49,9 @@ pub fn plan(
         subgroup_device: Arc::new(profile(of, &of.gateway)?),
         runs: RUNS,
         seed: SEED,
-        ..Plan::new(scheme, members)
+        ..Plan::new(scheme, moment.members)
     };
+    plan.set_departed(moment.departed);
     let network = &requirements.network;
     plan.set_conditions(Conditions {
         loss_percent: network.loss,
@@ -81,9 +82,17 @@ pub fn commands(
     let operations = changes(requirements, &best.candidate, members);
     let names: Vec<&str> = operations.iter().map(|operation| operation.name()).collect();
     form += &format!(" --operation {}", names.join(","));
-    let bench = format!("groupkey bench {form} {}", member(requirements));
-    let mut told = vec![("what is counted and modelled", bench)];
-    if let Some(plan) = plan(requirements, &best.candidate, members, &operations) {
+    let mut told = Vec::new();
+    let departed = present(requirements, &best.candidate).departed;
+    let moment = Moment { members, departed };
+    // A benchmark's group has no past.
+    if departed == 0 {
+        let bench = format!("groupkey bench {form} {}", member(requirements));
+        told.push(("what is counted and modelled", bench));
+    } else {
+        form += &format!(" --departed {departed}");
+    }
+    if let Some(plan) = plan(requirements, &best.candidate, moment, &operations) {
         let mut net = format!("groupkey net {form} {}", arguments(&plan, requirements));
         let is_simulated = |figure: &Figure| figure.ground == Ground::Simulated;
         if best.figures.iter().any(is_simulated) {
@@ -93,6 +102,24 @@ pub fn commands(
     }
     told.push(("what it withstands", format!("groupkey audit --scheme {scheme} --profile sound")));
     told
+}
+
+/// Returns the moment whose costs count for a candidate.
+pub(super) fn present(requirements: &Requirements, candidate: &Candidate) -> Moment {
+    let members = &requirements.members;
+    match scheme(&candidate.variant.scheme) {
+        Some(scheme) => Moment::of_costs(scheme, members),
+        None => Moment::fresh(members.now),
+    }
+}
+
+/// Returns the moment at which limits must hold for a candidate.
+pub(super) fn end(requirements: &Requirements, candidate: &Candidate) -> Moment {
+    let members = &requirements.members;
+    match scheme(&candidate.variant.scheme) {
+        Some(scheme) => Moment::of_limits(scheme, members),
+        None => Moment::fresh(members.at_most()),
+    }
 }
 
 /// Returns the operations by which a candidate follows the changes of a group, in the order of a

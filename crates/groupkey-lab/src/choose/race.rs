@@ -24,11 +24,13 @@ use groupkey_choose::decision::{
     Reason, Standing,
 };
 use groupkey_choose::equals::by_preference;
-use groupkey_choose::{Decision, Grounds, Requirements, Variant, decide_among, number, words};
+use groupkey_choose::{
+    Decision, Grounds, Moment, Requirements, Variant, decide_among, number, words,
+};
 
 use super::in_parallel::in_parallel;
 use super::measure::{COMPLETE, Interval, MeasureError, RecordedKind, RunOf, changes, with_times};
-use super::plan::RUNS;
+use super::plan::{RUNS, end, present};
 use crate::statistics::Moments;
 use crate::statistics::best::{AboveBest, above_best};
 use crate::statistics::sequential;
@@ -162,6 +164,9 @@ struct Field<'r> {
 struct Racer {
     /// Its figures, with times by the model.
     modelled: Assessment,
+    /// The moment whose costs count, and the one at which limits must hold.
+    now: Moment,
+    end: Moment,
     changes: Vec<(String, f64)>,
     /// Its kind, if it was recorded.
     kind: Option<usize>,
@@ -179,7 +184,7 @@ struct Racer {
 struct Heat {
     racer: usize,
     change: usize,
-    members: u32,
+    moment: Moment,
     /// Messages that a run hands over.
     deliveries: u64,
     runs: Range<u32>,
@@ -199,11 +204,11 @@ impl<'r> Field<'r> {
                 variants.push(candidate);
             }
         }
-        let now = requirements.members.now;
         let record = |candidate: &&Candidate| -> Result<RecordedKind, MeasureError> {
             let mut kind = RecordedKind::of(requirements, candidate)?;
             let changes = changes(requirements, candidate)?;
             let operations: Vec<String> = changes.into_iter().map(|change| change.0).collect();
+            let now = present(requirements, candidate);
             kind.record(requirements, candidate, &operations, now)?;
             Ok(kind)
         };
@@ -248,6 +253,8 @@ impl<'r> Field<'r> {
                 },
                 above: AboveBest { low: 0.0, high: f64::INFINITY },
                 late: None,
+                now: present(requirements, &exact.candidate),
+                end: end(requirements, &exact.candidate),
                 modelled: exact,
                 changes,
                 kind,
@@ -263,7 +270,7 @@ impl<'r> Field<'r> {
         };
         for place in 0..field.racers.len() {
             let deliveries = (0..field.racers[place].changes.len())
-                .map(|change| field.deliveries_at(place, change, now));
+                .map(|change| field.deliveries_at(place, change, field.racers[place].now));
             field.racers[place].deliveries = deliveries.collect::<Result<_, _>>()?;
         }
         let a_run: u64 = field.alive().map(|place| field.deliveries_of(place)).sum();
@@ -323,11 +330,10 @@ impl<'r> Field<'r> {
     /// Looks at the costs of this many runs, at the error that the look spends.
     fn look(&mut self, racing: &[usize], runs: usize, error: f64) {
         let limit = self.requirements.limits.complete.unwrap_or(f64::INFINITY);
-        let has_size = self.requirements.members.at_most() == self.requirements.members.now;
         for &place in racing {
             let racer = &mut self.racers[place];
             let far = Interval::of_slowest(&racer.times);
-            if has_size && far.low > limit {
+            if racer.now == racer.end && far.low > limit {
                 (racer.standing, racer.late) = (Standing::OverLimit, Some(far.high));
             }
         }
@@ -366,10 +372,10 @@ impl<'r> Field<'r> {
         runs: u32,
         options: &RaceOptions<'_>,
     ) -> Result<bool, MeasureError> {
-        let now = self.requirements.members.now;
         let mut heats = Vec::new();
         for &racer in racing {
             let known = self.racers[racer].runs() as u32;
+            let now = self.racers[racer].now;
             for (change, deliveries) in self.racers[racer].deliveries.iter().enumerate() {
                 heats.extend(heats_of((racer, change), now, *deliveries, known..runs));
             }
@@ -390,7 +396,7 @@ impl<'r> Field<'r> {
         let work = |heat: &Heat| {
             let racer = &self.racers[heat.racer];
             let kind = &self.kinds[racer.kind.expect("who races was recorded")].1;
-            let of = self.run_of(racer, heat.change, heat.members);
+            let of = self.run_of(racer, heat.change, heat.moment);
             let handed_over = heat.deliveries * u64::from(heat.runs.end - heat.runs.start);
             self.deliveries.fetch_add(handed_over, Ordering::Relaxed);
             (options.on_progress)(
@@ -404,12 +410,12 @@ impl<'r> Field<'r> {
         times.map(|times| times.into_iter().collect()).transpose()
     }
 
-    fn run_of<'a>(&'a self, racer: &'a Racer, change: usize, members: u32) -> RunOf<'a> {
+    fn run_of<'a>(&'a self, racer: &'a Racer, change: usize, moment: Moment) -> RunOf<'a> {
         RunOf {
             requirements: self.requirements,
             candidate: &racer.modelled.candidate,
             operation: &racer.changes[change].0,
-            members,
+            moment,
             seed: self.seed,
         }
     }
@@ -423,11 +429,11 @@ impl<'r> Field<'r> {
         &self,
         place: usize,
         change: usize,
-        members: u32,
+        moment: Moment,
     ) -> Result<u64, MeasureError> {
         let racer = &self.racers[place];
         let Some(kind) = racer.kind else { return Ok(0) };
-        self.kinds[kind].1.deliveries(&self.run_of(racer, change, members))
+        self.kinds[kind].1.deliveries(&self.run_of(racer, change, moment))
     }
 
     /// Returns the finalists that cost as little as the cheapest one, the recommended one first.
@@ -449,7 +455,7 @@ impl<'r> Field<'r> {
     /// Simulates the one that would be recommended as often as it pays, and checks the limit of its
     /// times. Returns whether it keeps it.
     fn confirm(&mut self, place: usize, options: &RaceOptions<'_>) -> Result<bool, MeasureError> {
-        let Members { now, most } = Members::of(self.requirements);
+        let Racer { now, end, .. } = self.racers[place];
         let known = self.racers[place].runs() as u32;
         let runs = known.saturating_add(self.affordable(self.deliveries_of(place)));
         if !self.simulate(&[place], runs.min(RUNS).max(known), options)? {
@@ -457,20 +463,20 @@ impl<'r> Field<'r> {
         }
         let Some(limit) = self.requirements.limits.complete else { return Ok(true) };
         let mut times = self.racers[place].times.clone();
-        if most != now {
+        if end != now {
             let (candidate, changes) = {
                 let racer = &self.racers[place];
                 (racer.modelled.candidate.clone(), racer.changes.clone())
             };
             let kind = self.racers[place].kind.expect("who races was recorded");
             let operations: Vec<String> = changes.into_iter().map(|change| change.0).collect();
-            self.kinds[kind].1.record(self.requirements, &candidate, &operations, most)?;
+            self.kinds[kind].1.record(self.requirements, &candidate, &operations, end)?;
             let deliveries = (0..operations.len())
-                .map(|change| self.deliveries_at(place, change, most))
+                .map(|change| self.deliveries_at(place, change, end))
                 .collect::<Result<Vec<u64>, _>>()?;
             let runs = self.affordable(deliveries.iter().sum()).clamp(LEAST_LOOK, RUNS);
             let heats = (0..operations.len())
-                .flat_map(|change| heats_of((place, change), most, deliveries[change], 0..runs))
+                .flat_map(|change| heats_of((place, change), end, deliveries[change], 0..runs))
                 .collect::<Vec<_>>();
             let Some(later) = self.replay(&heats, options)? else { return Ok(true) };
             times = vec![Vec::new(); operations.len()];
@@ -556,18 +562,6 @@ impl<'r> Field<'r> {
 /// What the runs could not tell is equal if its mean cost is above the least one by at most this.
 const LOOKS_EQUAL: f64 = 0.03;
 
-/// The present and the largest number of members.
-struct Members {
-    now: u32,
-    most: u32,
-}
-
-impl Members {
-    fn of(requirements: &Requirements) -> Self {
-        Self { now: requirements.members.now, most: requirements.members.at_most() }
-    }
-}
-
 impl Racer {
     fn runs(&self) -> usize {
         self.times.iter().map(Vec::len).min().unwrap_or_default()
@@ -618,14 +612,14 @@ impl Racer {
 /// Cuts runs of a racer's change into heats.
 fn heats_of(
     (racer, change): (usize, usize),
-    members: u32,
+    moment: Moment,
     deliveries: u64,
     runs: Range<u32>,
 ) -> impl Iterator<Item = Heat> {
     let end = runs.end;
     let heat = move |from: u32| {
         let runs = from..(from + AT_ONCE).min(end);
-        Heat { racer, change, members, deliveries, runs }
+        Heat { racer, change, moment, deliveries, runs }
     };
     runs.step_by(AT_ONCE as usize).map(heat)
 }

@@ -26,7 +26,7 @@ pub struct ChoiceRow {
     pub protection: String,
     /// MQTT quality of service: 0, 1 or 2.
     pub qos: u8,
-    /// `specified`, `reconstructed` or `stand-in`.
+    /// `specified`, `reconstructed`, `stand-in` or `foreign`.
     pub provenance: String,
     /// Its cost a day, by the weights of the requirements.
     pub cost: f64,

@@ -3,13 +3,19 @@
 use std::collections::BTreeMap;
 
 use groupkey::Suite;
-use groupkey::catalogue::{Class, Configuration, Profile, SCHEMES, Scheme};
-use groupkey_choose::Variant;
+use groupkey::catalogue::{Class, Configuration, Departures, Profile, SCHEMES, Scheme};
+use groupkey_choose::{Moment, Variant};
 
 use crate::registry;
 
 /// The suites that a choice is among. The others reproduce papers.
 pub(super) const SUITES: [Suite; 2] = [Suite::Standard, Suite::Constrained];
+
+/// Returns the suite of this name that a choice is among: one that was counted, or the one whose counts
+/// follow from another's.
+pub(super) fn suite_named(name: &str) -> Option<Suite> {
+    SUITES.into_iter().chain([Suite::Pq]).find(|suite| suite.name() == name)
+}
 
 /// A scheme with parameters, whose counts are taken at some sizes.
 #[derive(Clone, Debug)]
@@ -60,8 +66,26 @@ impl CountedScheme {
             (low..=high).contains(value).then_some((parameter.name, *value))
         };
         let parameters = variant.parameters.iter().map(parameter).collect::<Option<_>>()?;
-        let suite = SUITES.into_iter().find(|suite| suite.name() == variant.suite)?;
+        let suite = suite_named(&variant.suite)?;
         Some(Self { scheme, parameters, suite, sizes })
+    }
+
+    /// Returns the moments at which it is counted, each with the turnover that it stands for, in
+    /// millionths. Departures of small groups are more than the turnover says.
+    pub(super) fn moments(&self) -> Vec<(Moment, u32)> {
+        let fresh = self.sizes.iter().map(|&members| (Moment::fresh(members), 0));
+        let mut moments: Vec<_> = fresh.collect();
+        if self.scheme.departures != Departures::Forgotten {
+            let sizes = self.sizes.iter().filter(|size| WITH_A_PAST.contains(size));
+            for &members in sizes {
+                let after = TURNOVERS.map(|(departures, of)| {
+                    let departed = (members * departures).div_ceil(of);
+                    (Moment { members, departed }, departures * 1_000_000 / of)
+                });
+                moments.extend(after);
+            }
+        }
+        moments
     }
 
     pub(super) fn configuration(&self) -> Configuration {
@@ -99,6 +123,13 @@ const SERVED: [u32; 47] = [
     125, 128, 132, 160, 200, 250, 256, 264, 350, 500, 512, 528, 700, 1_000, 1_024, 1_056, 1_500,
     2_000, 2_048, 3_000, 4_096, 5_000,
 ];
+/// The sizes at which groups with a past are counted. Their costs have no steps. Powers of two would
+/// tell too little: their trees are covered best. In a larger group each member searches a long
+/// message in each of sixteen changes.
+const WITH_A_PAST: [u32; 11] = [2, 3, 5, 10, 20, 40, 80, 160, 350, 700, 1_000];
+/// Departures for so many members each, after which they are counted.
+const TURNOVERS: [(u32, u32); 6] =
+    [(1, 16), (1, 4), (1, 2), (1, 1), (2, 1), (Moment::MOST_TURNOVERS, 1)];
 /// Pairings are slow, and their number does not turn between these sizes.
 const WITH_PAIRINGS: [u32; 7] = [2, 4, 8, 16, 32, 64, 128];
 const QUICK: [u32; 6] = [2, 4, 8, 16, 32, 64];

@@ -105,7 +105,7 @@ impl Target {
     pub const fn flash(self) -> FlashGeometry {
         match self {
             // The emulator has no flash for this board. Semihosting gives it a file.
-            Self::CortexM4 => FlashGeometry { sector: 1 << 12, length: 3 << 12 },
+            Self::CortexM4 => FlashGeometry { sector: 1 << 12, length: 5 << 12 },
             Self::Rv32imac => FlashGeometry { sector: 1 << 18, length: 32 << 20 },
         }
     }

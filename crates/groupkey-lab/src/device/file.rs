@@ -7,7 +7,7 @@ use std::{error, fmt};
 use groupkey::Suite;
 use groupkey::crypto::meter::Primitive;
 use groupkey_choose::input::{InputError, Mistake};
-use groupkey_testkit::workbench::Handling;
+use groupkey_testkit::workbench::{Handling, own_primitives};
 use serde::Deserialize;
 
 use super::board::Board;
@@ -192,6 +192,7 @@ struct ProfileFile {
     modp_3072: Option<CostEntries>,
     ffdhe2048: Option<CostEntries>,
     ffdhe3072: Option<CostEntries>,
+    pq: Option<CostEntries>,
 }
 
 /// A built-in profile that supplies the costs missing from this profile.
@@ -232,6 +233,7 @@ impl ProfileFile {
             self.modp_3072.take(),
             self.ffdhe2048.take(),
             self.ffdhe3072.take(),
+            self.pq.take(),
         ]
     }
 }
@@ -283,7 +285,12 @@ fn costs_from(
     for primitive in Primitive::ALL {
         let name = primitive.name();
         let missing = DeviceError::MissingPrimitive { suite: suite.name(), primitive: name };
-        let inherited = alike.filter(|_| !primitive.is_of_group());
+        let is_own = match suite.group() {
+            Some(_) => primitive.is_of_group(),
+            // It needs figures of what it has instead, and the others of a group nobody asks for.
+            None => own_primitives(suite).any(|own| own == primitive),
+        };
+        let inherited = alike.filter(|_| !is_own);
         let entry = table.get(name).or_else(|| inherited?.get(name)).ok_or(missing)?;
         costs.push(entry.cost(name, clock)?);
     }

@@ -24,7 +24,7 @@ pub struct MemberFlash {
     pub scheme: String,
     /// `centralized`, `hybrid` or `distributed`.
     pub class: String,
-    /// `specified`, `reconstructed` or `stand-in`.
+    /// `specified`, `reconstructed`, `stand-in` or `foreign`.
     pub provenance: String,
     /// Suite of algorithms: the only one that is linked.
     pub suite: String,
@@ -85,13 +85,12 @@ pub struct Program(Vec<u8>);
 impl MemberFlash {
     /// Returns the rows that were recorded, of all schemes on all processors.
     pub fn recorded() -> Vec<Self> {
-        let rows =
-            include_str!("../../../../data/flash.jsonl").lines().skip(1).map(serde_json::from_str);
+        let rows = include_str!("../../data/flash.jsonl").lines().skip(1).map(serde_json::from_str);
         rows.collect::<Result<_, _>>().expect("a test reads it")
     }
 
-    /// Builds and weighs the program of a member with the suite `standard` or `constrained`, and with
-    /// a MAC or signatures. `firmware` is the folder of the firmware.
+    /// Builds and weighs the program of a member with the suite `standard`, `constrained` or `pq`, and
+    /// with a MAC or signatures. `firmware` is the folder of the firmware.
     pub fn weigh(
         target: Target,
         scheme: &'static Scheme,
@@ -100,7 +99,7 @@ impl MemberFlash {
         firmware: &Path,
     ) -> Result<Self, EmulationError> {
         let mut features = vec![family(scheme), suite_feature(suite)];
-        if guard == Guard::Signature {
+        if guard.signs() {
             features.push("signatures");
         }
         let program = Program::built("member", scheme.id, &features, target, firmware)?;
@@ -195,10 +194,11 @@ pub(super) fn family(scheme: &Scheme) -> &'static str {
     }
 }
 
-/// The feature of the firmware for a suite. Others than these two are for reproducing papers only.
+/// The feature of the firmware for a suite. Others than these are for reproducing papers only.
 const fn suite_feature(suite: Suite) -> &'static str {
     match suite {
         Suite::Constrained => "suite-constrained",
+        Suite::Pq => "suite-pq",
         _ => "suite-standard",
     }
 }

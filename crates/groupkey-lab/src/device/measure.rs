@@ -1,13 +1,15 @@
-//! A stopwatch: the clock of the machine that runs this code.
+//! A stopwatch: the processor time of the machine that runs this code.
 //!
-//! Each figure is from the fastest of several batches, so that other work of the machine counts
-//! less. Some work varies in duration, such as finding a prime. Its figure is from all batches
+//! Each figure is from the fastest of several batches, so that what other work does to
+//! caches counts less. Some work varies in duration, such as finding a prime. Its figure is from all batches
 //! together.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use groupkey_testkit::workbench::{MeasuredCost, Stopwatch};
 use serde::{Deserialize, Serialize};
+
+use crate::clock::Clock;
 
 /// How much work goes into one measurement. A primitive's cost takes two measurements for a line
 /// through few and many units, and two more for the framing to subtract.
@@ -28,6 +30,20 @@ pub struct MeasuredPrice {
     pub per_call_ns: f64,
     /// Time of a unit (ns); the primitive defines the unit.
     pub per_unit_ns: f64,
+    /// What was measured.
+    pub source: PriceSource,
+}
+
+/// What a price was measured by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum PriceSource {
+    /// The own calls of the library that computes it.
+    #[default]
+    Library,
+    /// The interface that schemes use: no library has the primitive.
+    Interface,
 }
 
 impl Effort {
@@ -39,10 +55,11 @@ impl Effort {
 
     /// Returns the time of one call of `work` in each batch (ns).
     fn batches(self, work: &mut dyn FnMut()) -> impl Iterator<Item = f64> {
+        let clock = Clock::of_thread();
         let mut seconds = move |calls: u32| {
-            let started = Instant::now();
+            let started = clock.now();
             (0..calls).for_each(|_| work());
-            started.elapsed().as_secs_f64() / f64::from(calls)
+            (clock.now() - started).as_secs_f64() / f64::from(calls)
         };
         let wanted = self.batch.as_secs_f64();
         let calls = (wanted / seconds(3).max(1e-7)).clamp(1.0, 100_000.0) as u32;
@@ -60,8 +77,12 @@ impl Stopwatch for Effort {
     }
 }
 
-impl From<MeasuredCost> for MeasuredPrice {
-    fn from(MeasuredCost { per_call, per_unit }: MeasuredCost) -> Self {
-        Self { per_call_ns: per_call, per_unit_ns: per_unit }
+impl MeasuredPrice {
+    /// Returns the price that a stopwatch of nanoseconds measured.
+    pub const fn new(
+        MeasuredCost { per_call, per_unit }: MeasuredCost,
+        source: PriceSource,
+    ) -> Self {
+        Self { per_call_ns: per_call, per_unit_ns: per_unit, source }
     }
 }

@@ -80,8 +80,12 @@ pub(super) fn all_suites(
         for primitive in Primitive::ALL {
             costs.push(match own_primitives(suite).any(|own| own == primitive) {
                 true => own(suite, primitive)?,
-                // Same as in the earlier suite that differs only in the group.
-                false => suites[Suite::Published as usize].as_ref()?.of(primitive).clone(),
+                // Same as in the earlier suite that differs only in the group, or in signatures.
+                false => {
+                    let earlier =
+                        if suite == Suite::Pq { Suite::Standard } else { Suite::Published };
+                    suites[earlier as usize].as_ref()?.of(primitive).clone()
+                }
             });
         }
         suites[suite as usize] = Some(Costs(costs.try_into().ok()?));

@@ -69,7 +69,7 @@ impl DeviceProfile {
         let too_large = |suite, primitive| {
             let counted = emulated.costs(suite)?.of(primitive).instructions?;
             let source = format!("assumed: the instructions of {}, one a cycle", target.name());
-            (!fits_boards(primitive)).then(|| cost(counted, source))
+            (!fits_boards(suite, primitive)).then(|| cost(counted, source))
         };
         let costs = figures.costs(measured, too_large);
         let board = Board::named(name);
@@ -145,7 +145,7 @@ mod tests {
         let messages =
             Handling::ALL.map(|handling| format!("messages {} 10.00 0.50", handling.name()));
         let primitives = Suite::ALL.into_iter().flat_map(|suite| {
-            let own = own_primitives(suite).filter(|&one| fits_boards(one));
+            let own = own_primitives(suite).filter(move |&one| fits_boards(suite, one));
             own.map(move |one| format!("{} {} 640.00 6.40", suite.name(), one.name()))
         });
         let figures: Vec<String> = messages.into_iter().chain(primitives).collect();

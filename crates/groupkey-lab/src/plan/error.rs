@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use groupkey::catalogue::Unsuited;
 use groupkey::{Operation, Suite};
 
 use crate::conditions::ConditionsError;
@@ -61,6 +62,8 @@ pub enum PlanError {
         /// The operations that the scheme has.
         operations: &'static [Operation],
     },
+    /// A suite in which the scheme does not run.
+    Unsuited(Unsuited),
 }
 
 impl fmt::Display for PlanError {
@@ -102,6 +105,7 @@ impl fmt::Display for PlanError {
                     known.join(", ")
                 )
             }
+            Self::Unsuited(unsuited) => unsuited.fmt(f),
         }
     }
 }

@@ -20,8 +20,13 @@ pub struct PlanStep {
 pub enum PlanAction {
     /// A new member joins; it gets the next number.
     Add,
-    /// Two new members join and [two](BATCH) in the middle leave, in one change.
-    Batch,
+    /// New members join and members in the middle leave, in one change.
+    Batch {
+        /// How many join.
+        joining: u32,
+        /// How many leave.
+        leaving: u32,
+    },
     /// The group is created with members 0, 1, ...
     Create,
     /// A new epoch begins with the same members.
@@ -30,10 +35,16 @@ pub enum PlanAction {
     Remove(Option<u32>),
     /// A member in the middle begins a message, in schemes that have keys for messages.
     Send,
+    /// So many members leave, and each is replaced by another one: a past for the group. Who leaves
+    /// is drawn, in the same way each time.
+    Turnover(u32),
 }
 
-/// How many members join and how many leave in a batch.
+/// How many members join and how many leave in a batch, unless other numbers are given.
 pub const BATCH: u32 = 2;
+
+/// The most members that may leave in one turnover. A larger number is treated as a typing error.
+pub const MOST_DEPARTURES: u32 = 1_000_000;
 
 impl PlanStep {
     /// Returns the steps that measure these operations: creation, a join, a leave, a rekey, a message
@@ -46,7 +57,7 @@ impl PlanStep {
             (Operation::Remove, PlanAction::Remove(None)),
             (Operation::Rekey, PlanAction::Rekey),
             (Operation::Send, PlanAction::Send),
-            (Operation::Batch, PlanAction::Batch),
+            (Operation::Batch, PlanAction::BATCH),
         ];
         let last = steps.iter().rposition(|(operation, _)| operations.contains(operation));
         steps
@@ -60,11 +71,18 @@ impl PlanStep {
 }
 
 impl PlanAction {
+    /// The usual batch.
+    pub const BATCH: Self = Self::Batch { joining: BATCH, leaving: BATCH };
+    /// The most members that join, and the most that leave, in a batch: as many as a service takes
+    /// at once.
+    pub const MOST_AT_ONCE: u32 = 64;
+
     /// Returns how many members join a group that is there.
     pub const fn newcomers(self) -> u32 {
         match self {
             Self::Add => 1,
-            Self::Batch => BATCH,
+            Self::Batch { joining, .. } => joining,
+            Self::Turnover(departures) => departures,
             Self::Create | Self::Rekey | Self::Remove(_) | Self::Send => 0,
         }
     }
@@ -73,16 +91,16 @@ impl PlanAction {
     pub const fn operation(self) -> Operation {
         match self {
             Self::Add => Operation::Add,
-            Self::Batch => Operation::Batch,
+            Self::Batch { .. } => Operation::Batch,
             Self::Create => Operation::Create,
             Self::Rekey => Operation::Rekey,
-            Self::Remove(_) => Operation::Remove,
+            Self::Remove(_) | Self::Turnover(_) => Operation::Remove,
             Self::Send => Operation::Send,
         }
     }
 }
 
-/// `create`, `add`, `batch`, `rekey`, `send`, `remove` or `remove 3`.
+/// `create`, `add`, `batch`, `batch 5 3`, `rekey`, `send`, `remove`, `remove 3` or `turnover 100`.
 impl FromStr for PlanAction {
     type Err = String;
 
@@ -90,7 +108,11 @@ impl FromStr for PlanAction {
         let words: Vec<&str> = text.split_whitespace().collect();
         match words[..] {
             ["add"] => Ok(Self::Add),
-            ["batch"] => Ok(Self::Batch),
+            ["batch"] => Ok(Self::BATCH),
+            ["batch", joining, leaving] => match (joining.parse(), leaving.parse()) {
+                (Ok(joining), Ok(leaving)) => Ok(Self::Batch { joining, leaving }),
+                _ => Err(format!("{text:?} has no two numbers; write batch 5 3: five join")),
+            },
             ["create"] => Ok(Self::Create),
             ["rekey"] => Ok(Self::Rekey),
             ["send"] => Ok(Self::Send),
@@ -99,9 +121,16 @@ impl FromStr for PlanAction {
                 Ok(member) => Ok(Self::Remove(Some(member))),
                 Err(_) => Err(format!("{member:?} is not a member's number; write remove 3")),
             },
+            ["turnover", departures] => match departures.parse() {
+                Ok(departures @ 1..=MOST_DEPARTURES) => Ok(Self::Turnover(departures)),
+                _ => Err(format!(
+                    "{departures:?} is no number of members that leave; write turnover 100, \
+                     {MOST_DEPARTURES} at most"
+                )),
+            },
             _ => Err(format!(
-                "{text:?} is not an operation; write create, add, remove, remove 3, rekey, send or \
-                 batch"
+                "{text:?} is not an operation; write create, add, remove, remove 3, rekey, send, \
+                 batch or turnover 100"
             )),
         }
     }
@@ -109,10 +138,13 @@ impl FromStr for PlanAction {
 
 impl fmt::Display for PlanAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.operation().name())?;
         match self {
-            Self::Remove(Some(member)) => write!(f, " {member}"),
-            _ => Ok(()),
+            Self::Batch { joining, leaving } if *self != Self::BATCH => {
+                write!(f, "batch {joining} {leaving}")
+            }
+            Self::Remove(Some(member)) => write!(f, "remove {member}"),
+            Self::Turnover(departures) => write!(f, "turnover {departures}"),
+            _ => f.write_str(self.operation().name()),
         }
     }
 }
@@ -135,12 +167,31 @@ mod tests {
 
     #[test]
     fn actions_are_read_as_they_are_written() {
-        for text in ["create", "add", "batch", "remove", "remove 3", "rekey", "send"] {
+        for text in [
+            "create",
+            "add",
+            "batch",
+            "batch 5 0",
+            "remove",
+            "remove 3",
+            "rekey",
+            "send",
+            "turnover 100",
+        ] {
             assert_eq!(
                 text.parse::<PlanAction>().map(|action| action.to_string()),
                 Ok(text.to_owned())
             );
         }
+        assert!("turnover 0".parse::<PlanAction>().is_err_and(|told| told.contains("1000000")));
+        assert_eq!(
+            "batch 2 2".parse::<PlanAction>().map(|batch| batch.to_string()),
+            Ok("batch".into())
+        );
+        assert!(
+            "batch 5".parse::<PlanAction>().is_err_and(|told| told.contains("not an operation"))
+        );
+        assert!("batch 5 x".parse::<PlanAction>().is_err_and(|told| told.contains("batch 5 3")));
         assert!("remove x".parse::<PlanAction>().is_err_and(|told| told.contains("remove 3")));
         assert!("join".parse::<PlanAction>().is_err_and(|told| told.contains("write create")));
     }

@@ -1,6 +1,6 @@
 //! Checks whether a plan can be run. If not, the error has the cause and the remedy.
 
-use super::{BATCH, Plan, PlanAction, PlanError};
+use super::{Plan, PlanAction, PlanError, turnover};
 use crate::device::DeviceProfile;
 
 impl Plan {
@@ -12,6 +12,9 @@ impl Plan {
             return Err(PlanError::Members { members: self.members, range });
         }
         self.configuration()?;
+        if let Some(unsuited) = self.scheme.unsuited_to(self.suite) {
+            return Err(PlanError::Unsuited(unsuited));
+        }
         self.validate_steps()?;
         if self.request_bytes.is_some() && !self.heeds_request() {
             let without_controller = (!self.scheme.has_controller()).then_some(self.scheme.id);
@@ -48,7 +51,7 @@ impl Plan {
                 return Err(PlanError::Unsupported { scheme, operation, operations });
             }
             roster
-                .take(step.action, self.members)
+                .take(step.action, self)
                 .map_err(|problem| PlanError::Steps { index, problem })?;
         }
         if self.reported().next().is_none() {
@@ -74,11 +77,11 @@ struct PlannedMembers {
 }
 
 impl PlannedMembers {
-    fn take(&mut self, action: PlanAction, at_creation: u32) -> Result<(), String> {
+    fn take(&mut self, action: PlanAction, plan: &Plan) -> Result<(), String> {
         match (action, self.members.len()) {
             (PlanAction::Create, 0) => {
-                self.members = (0..at_creation).collect();
-                self.next = at_creation;
+                self.members = (0..plan.members).collect();
+                self.next = plan.members;
             }
             (PlanAction::Create, _) => return Err("the group exists already".to_owned()),
             (_, 0) => return Err("the group must be created first".to_owned()),
@@ -89,13 +92,40 @@ impl PlannedMembers {
                 self.members.push(self.next);
                 self.next += 1;
             }
-            (PlanAction::Batch, count) if count <= 2 * BATCH as usize => {
-                return Err(format!("a batch takes a group of more than {} members", 2 * BATCH));
+            (PlanAction::Batch { joining: 0, leaving: 0 }, _) => {
+                return Err("in a batch somebody joins or leaves".to_owned());
             }
-            (PlanAction::Batch, count) => {
-                self.members.drain(count / 2..count / 2 + BATCH as usize);
-                self.members.extend(self.next..self.next + BATCH);
-                self.next += BATCH;
+            (PlanAction::Batch { joining, leaving }, _)
+                if joining.max(leaving) > PlanAction::MOST_AT_ONCE =>
+            {
+                let most = PlanAction::MOST_AT_ONCE;
+                return Err(format!("at most {most} members join or leave in a batch"));
+            }
+            (PlanAction::Batch { leaving, .. }, count) if count <= 2 * leaving as usize => {
+                let least = 2 * leaving;
+                return Err(format!("a batch takes a group of more than {least} members"));
+            }
+            (PlanAction::Batch { joining, leaving }, count) => {
+                if count + joining as usize > self.most as usize + leaving as usize {
+                    return Err(format!("the scheme takes {} members at most", self.most));
+                }
+                self.members.drain(count / 2..count / 2 + leaving as usize);
+                self.members.extend(self.next..self.next + joining);
+                self.next += joining;
+            }
+            (PlanAction::Turnover(_), count) if count >= self.most as usize => {
+                return Err(format!("the scheme takes {count} members at most"));
+            }
+            (PlanAction::Turnover(departures), count) => {
+                let rounds = turnover::rounds(plan.scheme, count as u32, departures);
+                for (round, leaving) in (0..).zip(rounds) {
+                    let mut leaving = turnover::drawn(&self.members, leaving, round);
+                    leaving.sort_unstable();
+                    self.members.retain(|member| leaving.binary_search(member).is_err());
+                    let joining = leaving.len() as u32;
+                    self.members.extend(self.next..self.next + joining);
+                    self.next += joining;
+                }
             }
             (PlanAction::Rekey | PlanAction::Send, _) => {}
             (PlanAction::Remove(_), 2) => return Err("two members must remain".to_owned()),
@@ -153,9 +183,13 @@ mod tests {
             (vec!["create", "create"], "step 2: the group exists already"),
             (vec!["create", "remove 9"], "step 2: member 9 is not in the group"),
             (vec!["create", "remove 1", "add", "remove 1"], "step 4: member 1 is not"),
+            (vec!["create", "turnover 90", "remove 0"], "step 3: member 0 is not in the group"),
             (vec!["create", "remove", "remove"], "step 3: two members must remain"),
+            (vec!["create", "batch"], "step 2: a batch takes a group of more than 4 members"),
+            (vec!["create", "batch 65 1"], "step 2: at most 64 members"),
+            (vec!["create", "batch 0 0"], "step 2: in a batch somebody joins"),
         ] {
-            let mut plan = Plan::new(scheme("skdc").expect("in the catalogue"), 3);
+            let mut plan = Plan::new(scheme("lkh-group").expect("in the catalogue"), 3);
             let step = |text: &&str| PlanStep { action: text.parse().expect(text), reported: true };
             plan.steps = actions.iter().map(step).collect();
             let error = plan.validate().expect_err("it cannot happen").to_string();

@@ -61,6 +61,7 @@ fn audited(finding: &Finding) -> PageCell {
         Found::Holds => ("everywhere", "Holds"),
         Found::LeftOut => ("open", "Left out"),
         Found::NotApplicable => ("open", "Not applicable"),
+        Found::NotModelled => ("open", "Not modelled"),
     };
     // The page draws attention to claims that do not hold.
     let differs = finding.claimed == Some(true) && finding.found == Found::Broken;

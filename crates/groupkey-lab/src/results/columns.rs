@@ -10,6 +10,17 @@ pub struct ResultColumn<R> {
     pub(crate) values: Values<R>,
 }
 
+/// The values of a column, in the order of the rows; `None` where a row has none.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ColumnValues {
+    /// Whole numbers.
+    Integer(Vec<Option<u64>>),
+    /// Any numbers.
+    Number(Vec<Option<f64>>),
+    /// Text.
+    Text(Vec<Option<String>>),
+}
+
 /// The values of a column; absent if a row has no value.
 pub(crate) enum Values<R> {
     /// Text.
@@ -37,6 +48,20 @@ impl<R> ResultColumn<R> {
     /// Creates a column of any numbers.
     pub fn number(name: impl Into<String>, find: impl Fn(&R) -> Option<f64> + 'static) -> Self {
         Self { name: name.into(), values: Values::Number(Box::new(find)) }
+    }
+
+    /// Returns its name. For a field within a field, both names with `_` between them.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the values of these rows, for programs that keep columns.
+    pub fn values(&self, rows: &[R]) -> ColumnValues {
+        match &self.values {
+            Values::Text(find) => ColumnValues::Text(rows.iter().map(find).collect()),
+            Values::Integer(find) => ColumnValues::Integer(rows.iter().map(find).collect()),
+            Values::Number(find) => ColumnValues::Number(rows.iter().map(find).collect()),
+        }
     }
 
     /// Turns this column into a column of rows that contain `R` as a part.

@@ -1,4 +1,4 @@
-//! The header of runs of which nothing is to be continued: audits, traces, choices and policies.
+//! The header of runs of which nothing is to be continued: audits, traces, choices, policies and peers.
 
 use std::marker::PhantomData;
 

@@ -70,8 +70,7 @@ impl Name for LossDirection {
 
 impl Name for Guard {
     fn from_name(name: &str) -> Result<Self, String> {
-        let all = [("mac", Self::Mac), ("none", Self::None), ("signature", Self::Signature)];
-        one_of("protection", name, all)
+        one_of("protection", name, Self::ALL.map(|guard| (guard.name(), guard)))
     }
 }
 

@@ -54,6 +54,7 @@ fn what_is_known_to_be_broken_is_found() {
         ("lkh-key", KeyIndependence),
         ("lkh-group", KeyIndependence),
         ("ofct", KeyIndependence),
+        ("elk", KeyIndependence),
         ("cfkm", KeyIndependence),
         ("lkh-plus", KeyIndependence),
         ("xfks-r", KeyIndependence),

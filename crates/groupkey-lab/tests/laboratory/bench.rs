@@ -167,7 +167,7 @@ fn suites_and_protections_have_rows_of_their_own() {
         let plan = BenchPlan { protection, repetitions: 1, ..everything(skdc) };
         let rows = measured(&plan, 3, &mut prices).rows;
         let signed = find(&rows, Activity::Create, "controller").primitives.contains_key("sign");
-        assert_eq!(signed, protection == Guard::Signature);
+        assert_eq!(signed, protection.signs());
     }
 }
 

@@ -3,11 +3,13 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use groupkey::{Operation, catalogue};
+use groupkey::Operation;
+use groupkey::catalogue::{self, Class};
 use groupkey_lab::campaign::{self, CampaignError, CampaignOptions, CampaignOutcome, Progress};
 use groupkey_lab::conditions::Conditions;
 use groupkey_lab::plan::{Plan, PlanAction, PlanError, PlanStep};
 use groupkey_lab::results::{NetworkRow, write_line};
+use groupkey_sim::group::Rest;
 
 #[test]
 fn results_are_the_same_bytes_with_one_thread_and_with_two() {
@@ -64,6 +66,38 @@ fn a_row_does_not_depend_on_what_else_is_run() {
         let mut plan = plans().swap_remove(1);
         plan.steps = PlanStep::history(plan.scheme, &[operation]);
         assert_eq!(finished(&[plan], 1), together[4 + index..5 + index]);
+    }
+}
+
+/// What leads up to an operation goes without the network, if the group settles before it. Where it
+/// is reported it goes over the network.
+#[test]
+fn an_operation_of_a_settled_group_is_the_same_whichever_way_the_group_came_about() {
+    for scheme in catalogue::SCHEMES {
+        for members in [5, 40] {
+            if scheme.class() == Class::Distributed && members > 30 {
+                continue;
+            }
+            let mut plan = Plan::new(scheme, members);
+            plan.rest = Rest::Settled;
+            plan.runs = 2;
+            plan.request_bytes = plan.heeds_request().then_some(40);
+            plan.set_conditions(Conditions {
+                jitter_ms: 4.0,
+                bandwidth_kbit_s: Some(500.0),
+                ..Conditions::of(5.0, 20.0)
+            });
+            let over_the_network = finished(std::slice::from_ref(&plan), 1);
+            for row in over_the_network {
+                let is_it = |operation: &&Operation| operation.name() == row.setting.operation;
+                let operation = *scheme.operations.iter().find(is_it).expect("it is one of them");
+                let mut plan =
+                    Plan { steps: PlanStep::history(scheme, &[operation]), ..plan.clone() };
+                plan.request_bytes = plan.request_bytes.filter(|_| plan.heeds_request());
+                let [alone] = &finished(&[plan], 1)[..] else { panic!("one operation is one row") };
+                assert_eq!(alone.samples, row.samples, "{}, {members}, {operation:?}", scheme.id);
+            }
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::{env, fs};
 
 use groupkey_lab::bench::{
-    BenchHeader, BenchRow, CountedPrimitive, Deviation, MeasuredPrice, MessageTraffic,
+    BenchHeader, BenchRow, CountedPrimitive, Deviation, MeasuredPrice, MessageTraffic, PriceSource,
 };
 use groupkey_lab::results::{
     FileHeader, NetworkRow, ResultsHeader, RowSetting, RunSample, write_csv, write_jsonl,
@@ -106,7 +106,8 @@ fn python() -> Option<String> {
 }
 
 fn bench_header() -> BenchHeader {
-    let price = MeasuredPrice { per_call_ns: 210.5, per_unit_ns: 31.25 };
+    let price =
+        MeasuredPrice { per_call_ns: 210.5, per_unit_ns: 31.25, source: PriceSource::Library };
     let mut header =
         BenchHeader::new(7, "0123abc".into(), "a processor, 2 cores".into(), "platoon".into());
     header.prices = [("standard".into(), [("wrap".into(), price)].into())].into();
@@ -139,6 +140,7 @@ fn bench_row(number: u32) -> BenchRow {
         nonces: None,
         repetitions: 2,
         seed: u64::MAX - n,
+        clock: "processor".into(),
         mean_ns,
         ci95_ns: Some(0.1),
         sd_ns: Some(0.05),

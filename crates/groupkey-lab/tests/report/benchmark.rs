@@ -152,6 +152,7 @@ fn benchmark() -> Report {
     let finding = |scheme: &str, claim: &str, claimed, found| Finding {
         scheme: scheme.to_owned(),
         profile: "published".to_owned(),
+        suite: None,
         provenance: "specified".to_owned(),
         claim: claim.to_owned(),
         adversary: Adversary::Passive,
@@ -278,6 +279,7 @@ fn row(
         nonces: None,
         repetitions: 50,
         seed: 7,
+        clock: "processor".to_owned(),
         mean_ns: mean,
         ci95_ns: Some(0.12 * mean),
         sd_ns: Some(0.3 * mean),

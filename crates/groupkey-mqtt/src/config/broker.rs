@@ -11,7 +11,7 @@ use super::file::ConfigFolder;
 use super::file::choose;
 use crate::driver::Version;
 use crate::driver::{Connection, Quality};
-use crate::tls::{Tls, TlsError};
+use crate::tls::{Tls, TlsOption};
 use crate::topics::Topics;
 
 #[derive(Deserialize)]
@@ -23,6 +23,7 @@ pub(super) struct BrokerFile {
     password: Option<String>,
     password_file: Option<PathBuf>,
     tls: Option<TlsFile>,
+    websocket: Option<String>,
     allow_plain: bool,
     pub(super) mqtt: String,
     pub(super) qos: u8,
@@ -45,6 +46,7 @@ impl Default for BrokerFile {
             password: None,
             password_file: None,
             tls: None,
+            websocket: None,
             allow_plain: false,
             mqtt: Version::default().name().to_owned(),
             qos: 1,
@@ -99,10 +101,21 @@ impl BrokerFile {
             (None, Some(_)) => return Err("broker.password needs a broker.user".to_owned()),
             (None, None) => None,
         };
-        let default_port = if self.tls.is_some() { 8883 } else { 1883 };
+        let default_port = match (&self.websocket, &self.tls) {
+            (None, None) => 1883,
+            (None, Some(_)) => 8883,
+            (Some(_), None) => 80,
+            (Some(_), Some(_)) => 443,
+        };
+        if let Some(path) = &self.websocket {
+            require_path(path)?;
+        }
         let port = self.port.unwrap_or(default_port);
         let tls = self.tls.map(|tls| tls.understand(folder)).transpose()?;
-        Ok(Connection { login, tls, version, qos, ..Connection::new(self.host, port, client) })
+        let connection = Connection::new(self.host, port, client);
+        #[cfg(feature = "websocket")]
+        let connection = Connection { websocket: self.websocket, ..connection };
+        Ok(Connection { login, tls, version, qos, ..connection })
     }
 }
 
@@ -117,16 +130,26 @@ impl TlsFile {
         };
         let own = own.as_ref().map(|(certificate, key)| (&certificate[..], &key[..]));
         Tls::new(&folder.read(&self.ca)?, own).map_err(|error| {
-            let path = match &error {
-                TlsError::NoAuthority | TlsError::AuthorityRefused(_) => Some(&self.ca),
-                TlsError::NoCertificate | TlsError::OwnRefused(_) => self.certificate.as_ref(),
-                TlsError::NoKey => self.key.as_ref(),
-                TlsError::Refused(_) => None,
+            let path = match error.option {
+                TlsOption::Authority => Some(&self.ca),
+                TlsOption::Certificate => self.certificate.as_ref(),
+                TlsOption::Key => self.key.as_ref(),
             };
             let file = path.map(|path| format!(" (in {})", path.display()));
             format!("broker.{error}{}", file.unwrap_or_default())
         })
     }
+}
+
+/// Refuses what is no path of a WebSocket.
+fn require_path(path: &str) -> Result<(), String> {
+    if cfg!(not(feature = "websocket")) {
+        return Err("broker.websocket: this build has no WebSockets".to_owned());
+    }
+    let is_path = path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_plain = is_path && !path.contains('#');
+    let wrong = || format!("broker.websocket is {path:?}: give the path alone, as in \"/mqtt\"");
+    if is_plain { Ok(()) } else { Err(wrong()) }
 }
 
 /// Returns whether a broker's host is this machine, so that nobody is between. A name other than
@@ -151,16 +174,18 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_remote_broker_needs_tls_or_the_operators_word() {
+    /// Reads a file beside which the certificate of an authority is.
+    fn connection(text: &str) -> Result<Connection, String> {
         let folder = tempfile::tempdir().unwrap();
         let authority = rcgen::generate_simple_self_signed(["broker".to_owned()]).unwrap();
         fs::write(folder.path().join("ca.pem"), authority.cert.pem()).unwrap();
-        let connection = |text: &str| {
-            let file: BrokerFile = toml::from_str(text).unwrap();
-            let folder = ConfigFolder { path: folder.path(), open_files_allowed: false };
-            file.connection("client".to_owned(), folder)
-        };
+        let file: BrokerFile = toml::from_str(text).unwrap();
+        let folder = ConfigFolder { path: folder.path(), open_files_allowed: false };
+        file.connection("client".to_owned(), folder)
+    }
+
+    #[test]
+    fn a_remote_broker_needs_tls_or_the_operators_word() {
         let near = ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "localhost", "LocalHost"];
         for host in near {
             assert!(connection(&format!("host = '{host}'")).is_ok(), "{host}");
@@ -174,6 +199,22 @@ mod tests {
             assert!(connection(&(plain.clone() + "allow_plain = true")).is_ok(), "{host}");
             assert!(connection(&(plain + "tls = { ca = 'ca.pem' }")).is_ok(), "{host}");
         }
+    }
+
+    #[cfg(feature = "websocket")]
+    #[test]
+    fn a_websocket_has_a_path_and_ports_of_its_own() {
+        let plain = connection("websocket = '/mqtt'").unwrap();
+        assert_eq!((plain.port, plain.websocket.as_deref()), (80, Some("/mqtt")));
+        let guarded = connection("websocket = '/'\ntls = { ca = 'ca.pem' }").unwrap();
+        assert_eq!(guarded.port, 443);
+        for path in ["", "mqtt", "ws://broker/mqtt", "/a b", "/a#b", "/\u{e4}"] {
+            let refusal = connection(&format!("websocket = '{path}'")).unwrap_err();
+            assert!(refusal.contains("broker.websocket"), "{refusal}");
+        }
+        assert!(
+            connection("host = 'broker.example'\nwebsocket = '/'").unwrap_err().contains("tls")
+        );
     }
 
     #[test]

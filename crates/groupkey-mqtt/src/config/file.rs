@@ -9,7 +9,7 @@ use groupkey::protection::PublicIdentity;
 use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
-use crate::keyring::{Secret, bytes_from_hex};
+use crate::keyring::{Secret, bytes_from_hex, from_hex};
 
 /// The reason why a file cannot be used, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -177,10 +177,8 @@ pub(super) fn public(what: &str, text: &str) -> Result<[u8; 32], String> {
 
 /// Reads bytes in hexadecimal digits.
 pub(super) fn bytes(what: &str, text: &str) -> Result<Vec<u8>, String> {
-    let digits: Option<Vec<_>> = text.trim().chars().map(|digit| digit.to_digit(16)).collect();
-    let digits = digits.filter(|digits| !digits.is_empty() && digits.len() % 2 == 0);
-    let digits = digits.ok_or_else(|| format!("{what}: hexadecimal digits are needed"))?;
-    Ok(digits.chunks_exact(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
+    let bytes = from_hex(text.trim()).filter(|bytes| !bytes.is_empty());
+    bytes.ok_or_else(|| format!("{what}: hexadecimal digits are needed"))
 }
 
 /// Reads one of these names.

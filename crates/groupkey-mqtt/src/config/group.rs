@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use groupkey::catalogue::{self, Profile};
+use groupkey::catalogue::Profile;
 use groupkey::event_order::{Evict, Join, Rules};
 use groupkey::protection::Guard;
 use groupkey::{GroupId, Operation, Suite};
 use serde::Deserialize;
 
 use super::file::{choose, public};
-use crate::group_form::{Allowed, GroupForm};
+use super::own_schemes;
+use crate::group_form::{Allowed, GroupForm, Senders};
+use crate::policy::Activation;
 
 #[derive(Clone, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
@@ -22,6 +24,8 @@ pub(super) struct GroupFile {
     parameters: BTreeMap<String, u32>,
     suite: String,
     protection: String,
+    /// Without it, signed where the protection is a signature.
+    senders: Option<String>,
     allow_mac: bool,
     allow_published: bool,
     pub(super) founders: usize,
@@ -29,6 +33,9 @@ pub(super) struct GroupFile {
     pub(super) period_s: Option<u64>,
     pub(super) rekey_expiry_s: u32,
     pub(super) change_s: u64,
+    confirm_s: Option<u64>,
+    activate: Option<ActivateFile>,
+    evict_silent_after_s: Option<u64>,
     /// Of groups without a controller.
     evict: EvictFile,
     join: String,
@@ -49,6 +56,22 @@ struct Quorum {
     of: u32,
 }
 
+/// When members send under a new key.
+#[derive(Clone, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+struct ActivateFile {
+    after_s: u64,
+    when: Option<WhenFile>,
+}
+
+/// `"all"`, or a share of the members.
+#[derive(Clone, Deserialize, PartialEq)]
+#[serde(untagged)]
+enum WhenFile {
+    Named(String),
+    Share(f64),
+}
+
 impl Default for GroupFile {
     fn default() -> Self {
         Self {
@@ -59,6 +82,7 @@ impl Default for GroupFile {
             parameters: BTreeMap::new(),
             suite: Suite::Standard.name().to_owned(),
             protection: Guard::Signature.name().to_owned(),
+            senders: None,
             allow_mac: false,
             allow_published: false,
             founders: 2,
@@ -66,6 +90,9 @@ impl Default for GroupFile {
             period_s: None,
             rekey_expiry_s: 60,
             change_s: 60,
+            confirm_s: None,
+            activate: None,
+            evict_silent_after_s: None,
             evict: EvictFile::Named("one".to_owned()),
             join: "listed".to_owned(),
             operators: Vec::new(),
@@ -75,7 +102,7 @@ impl Default for GroupFile {
 
 impl GroupFile {
     pub(super) fn form(&self) -> Result<GroupForm, String> {
-        let scheme = catalogue::scheme(&self.scheme)
+        let scheme = own_schemes::scheme(&self.scheme)
             .ok_or_else(|| format!("no scheme is called {}: see groupkey schemes", self.scheme))?;
         let profile = choose(Profile::ALL, Profile::name, "group.profile", &self.profile)?;
         let mut configuration = scheme.configuration(profile);
@@ -89,9 +116,22 @@ impl GroupFile {
             configuration,
             suite: choose(Suite::ALL, Suite::name, "group.suite", &self.suite)?,
             guard: choose(Guard::ALL, Guard::name, "group.protection", &self.protection)?,
+            senders: self.senders()?,
         };
         form.check(self.allowed()).map_err(|error| error.to_string())?;
         Ok(form)
+    }
+
+    fn senders(&self) -> Result<Senders, String> {
+        let Some(name) = &self.senders else { return Ok(Senders::default()) };
+        let senders = choose(Senders::ALL, Senders::name, "group.senders", name)?;
+        match senders {
+            Senders::Signed if !Guard::named(&self.protection).is_some_and(Guard::signs) => Err(
+                "group.senders: only with protection = \"signature\" or \"merkle\" can senders sign"
+                    .into(),
+            ),
+            _ => Ok(senders),
+        }
     }
 
     /// Returns the rules of a group without a controller, and the public keys of its operators.
@@ -135,10 +175,20 @@ impl GroupFile {
     pub(super) fn only_what_counts(&self, has_peers: bool) -> Result<(), String> {
         let default = Self::default();
         let (heeded, advice) = if has_peers {
-            let Self { founders, batch_ms, rekey_expiry_s, change_s, .. } = default;
-            let heeded = Self { founders, batch_ms, rekey_expiry_s, change_s, ..self.clone() };
-            let advice =
-                "founders, batch_ms, rekey_expiry_s and change_s are for a service; remove them";
+            let Self { founders, batch_ms, rekey_expiry_s, change_s, senders, .. } = default;
+            let heeded = Self {
+                founders,
+                batch_ms,
+                rekey_expiry_s,
+                change_s,
+                senders,
+                confirm_s: None,
+                activate: None,
+                evict_silent_after_s: None,
+                ..self.clone()
+            };
+            let advice = "founders, batch_ms, rekey_expiry_s, change_s, senders, confirm_s, activate \
+                          and evict_silent_after_s are for a service; remove them";
             (heeded, advice)
         } else {
             let Self { prefix, number, allow_mac, allow_published, .. } = self.clone();
@@ -148,6 +198,31 @@ impl GroupFile {
             (heeded, advice)
         };
         if *self == heeded { Ok(()) } else { Err(format!("[group]: {advice}")) }
+    }
+
+    /// Returns how long members have to confirm a new epoch, if they have to.
+    pub(super) fn confirm(&self) -> Result<Option<Duration>, String> {
+        seconds("confirm_s", self.confirm_s, 1, DAY_S)
+    }
+
+    /// Returns when members send under a new key, if not at once.
+    pub(super) fn activation(&self) -> Result<Option<Activation>, String> {
+        let Some(ActivateFile { after_s, when }) = &self.activate else { return Ok(None) };
+        let after = seconds("activate.after_s", Some(*after_s), 2, DAY_S)?.unwrap_or_default();
+        let when = match when {
+            None => None,
+            Some(WhenFile::Named(name)) if name == "all" => Some(1.0),
+            Some(WhenFile::Share(share)) if *share > 0.0 && *share <= 1.0 => Some(*share),
+            Some(_) => {
+                return Err("group.activate.when can be \"all\", or a share such as 0.9".into());
+            }
+        };
+        Ok(Some(Activation { after, when }))
+    }
+
+    /// Returns how long a member may be silent.
+    pub(super) fn silence(&self) -> Result<Option<Duration>, String> {
+        seconds("evict_silent_after_s", self.evict_silent_after_s, 60, 366 * DAY_S)
     }
 
     /// Returns the time after which the key changes without a join or leave.
@@ -165,3 +240,20 @@ impl GroupFile {
         }
     }
 }
+
+/// Returns a time that a line of the file may have.
+fn seconds(
+    name: &str,
+    given: Option<u64>,
+    least: u64,
+    most: u64,
+) -> Result<Option<Duration>, String> {
+    match given {
+        Some(seconds) if !(least..=most).contains(&seconds) => {
+            Err(format!("group.{name} is {seconds}: it can be {least} to {most}"))
+        }
+        given => Ok(given.map(Duration::from_secs)),
+    }
+}
+
+const DAY_S: u64 = 86_400;

@@ -1,4 +1,4 @@
-//! The `[http]` part of a service's file.
+//! The `[http]` part of a service's or a bridge's file.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -6,18 +6,23 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::file::secret;
-use super::identity_file::identity;
+use super::identity_file::{Purpose, identity_for};
+use super::tokens::NamedToken;
 use crate::keyring::Secret;
 
-/// The address and the token of a service's HTTP interface.
+/// The address and the token of the HTTP interface of a service or a bridge.
 #[derive(Clone, Debug)]
 pub struct HttpConfig {
     /// The address.
     pub listen: SocketAddr,
     /// The token that clients must send.
     pub token: Secret,
+    /// The file of further tokens, which have names and rights.
+    pub tokens_file: Option<PathBuf>,
     /// The names under which clients may ask, besides addresses and `localhost`.
     pub hosts: Vec<String>,
+    /// Whether they may ask for keys for other protocols.
+    pub exports: bool,
 }
 
 #[derive(Deserialize, Default)]
@@ -26,8 +31,10 @@ pub(super) struct HttpFile {
     listen: Option<String>,
     token: Option<String>,
     token_file: Option<PathBuf>,
+    tokens_file: Option<PathBuf>,
     allow_remote: bool,
     hosts: Vec<String>,
+    export: bool,
 }
 
 impl HttpFile {
@@ -36,9 +43,21 @@ impl HttpFile {
         self.token.as_ref().map(|_| "http.token")
     }
 
+    /// Refuses what is of a service alone.
+    pub(super) fn of_a_bridge(self) -> Result<Self, String> {
+        match self.export {
+            true => Err("http.export is of a service: a bridge gives no keys".to_owned()),
+            false => Ok(self),
+        }
+    }
+
     /// Checks the settings. Returns `None` without an address. Creates the token's file if it is
     /// missing.
-    pub(super) fn understand(self, folder: &Path) -> Result<Option<HttpConfig>, String> {
+    pub(super) fn understand(
+        self,
+        folder: &Path,
+        purpose: Purpose,
+    ) -> Result<Option<HttpConfig>, String> {
         let Some(listen) = self.listen else { return Ok(None) };
         let listen: SocketAddr = listen.parse().map_err(|_| {
             format!(
@@ -54,7 +73,8 @@ impl HttpFile {
         let token = match (self.token, self.token_file) {
             (Some(token), None) => secret("http.token", &token)?,
             (None, Some(path)) => {
-                identity(&folder.join(path)).map_err(|error| format!("http.token_file: {error}"))?
+                let token = identity_for(&folder.join(path), purpose);
+                token.map_err(|error| format!("http.token_file: {error}"))?
             }
             _ => return Err("http needs either a token or a token_file to listen".to_owned()),
         };
@@ -64,7 +84,12 @@ impl HttpFile {
                 "http.hosts has {wrong:?}: give names alone, as in groups.example, without scheme and port"
             ));
         }
-        Ok(Some(HttpConfig { listen, token, hosts: self.hosts }))
+        let tokens_file = self.tokens_file.map(|path| folder.join(path));
+        if let Some(path) = &tokens_file {
+            NamedToken::read(path).map_err(|error| format!("http.tokens_file: {error}"))?;
+        }
+        let (hosts, exports) = (self.hosts, self.export);
+        Ok(Some(HttpConfig { listen, token, tokens_file, hosts, exports }))
     }
 }
 
@@ -76,7 +101,7 @@ mod tests {
 
     fn understand(text: &str) -> Result<Option<HttpConfig>, String> {
         let file: HttpFile = toml::from_str(text).map_err(|error| error.to_string())?;
-        file.understand(Path::new("/nowhere"))
+        file.understand(Path::new("/nowhere"), Purpose::Run)
     }
 
     #[test]
@@ -107,7 +132,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let understand = || {
             let text = "listen = '[::1]:8475'\ntoken_file = 'http.token'";
-            toml::from_str::<HttpFile>(text).unwrap().understand(folder.path())
+            toml::from_str::<HttpFile>(text).unwrap().understand(folder.path(), Purpose::Run)
         };
         let drawn = understand().unwrap().unwrap().token;
         assert!(understand().unwrap().unwrap().token == drawn, "it is read again");

@@ -27,6 +27,26 @@ pub fn identity(path: &Path) -> Result<Secret, ConfigError> {
     }
 }
 
+/// What a configuration file is read for, and so what becomes of a secret whose file is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To run: the secret is drawn and its file written.
+    Run,
+    /// To look: nothing is written, and nobody sees the secret that stands for it.
+    Look,
+}
+
+/// Reads an identity, or another secret, from its file, for this purpose.
+pub(super) fn identity_for(path: &Path, purpose: Purpose) -> Result<Secret, ConfigError> {
+    match purpose {
+        Purpose::Run => identity(path),
+        Purpose::Look => match kept(path)? {
+            Some(secret) => Ok(secret),
+            None => Secret::random().map_err(|error| wrong(path, error)),
+        },
+    }
+}
+
 /// Locks an identity until the returned file is dropped, so that only one process uses it. The
 /// system releases the lock when the process ends.
 pub fn hold(path: &Path) -> Result<File, ConfigError> {

@@ -12,7 +12,7 @@ use super::broker::{BrokerFile, client_identifier};
 use super::file::{Confidential, ConfigError, ConfigFolder, read_config};
 use super::file::{bytes, choose, public, secret};
 use super::group::GroupFile;
-use super::identity_file::identity;
+use super::identity_file::{Purpose, identity_for};
 use crate::driver::Connection;
 use crate::group_form::GroupForm;
 use crate::keyring::bytes_from_hex;
@@ -49,6 +49,11 @@ impl MemberConfig {
     /// it is missing.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         read_config(path, MemberFile::understand)
+    }
+
+    /// Reads a file and writes nothing: another identity stands for one whose file is missing.
+    pub fn look(path: &Path) -> Result<Self, ConfigError> {
+        read_config(path, |file: MemberFile, folder| file.understand_for(folder, Purpose::Look))
     }
 
     /// Reads only what an operator of a group without a controller needs from a member's file: the
@@ -139,13 +144,17 @@ impl MemberFile {
     }
 
     fn understand(self, folder: &Path) -> Result<MemberConfig, String> {
+        self.understand_for(folder, Purpose::Run)
+    }
+
+    fn understand_for(self, folder: &Path, purpose: Purpose) -> Result<MemberConfig, String> {
         if !crate::topics::is_name(&self.name) {
             return Err(format!("name {:?}: {}", self.name, member::MemberSettingsError::Name));
         }
         let client = client_identifier(&self.group.prefix, &format!("device:{}", self.name))?;
         self.group.only_what_counts(!self.peer.is_empty())?;
         let identity_file = folder.join(&self.identity);
-        let identity = identity(&identity_file).map_err(|error| error.0)?;
+        let identity = identity_for(&identity_file, purpose).map_err(|error| error.0)?;
         let shared = self.secret.as_deref().map(|text| secret("secret", text)).transpose()?;
         let service = self.service.as_deref().map(|text| public("service", text)).transpose()?;
         let freshness = self.freshness()?;
@@ -160,10 +169,12 @@ impl MemberFile {
             if !words.is_empty() {
                 return Err("words are for groups without a controller: remove them".to_owned());
             }
-            if signed == Some(true) {
-                return Err("messages.signed: members of a group with a service do not know each \
-                            other's keys, and cannot check signatures"
-                    .to_owned());
+            if signed.is_some() {
+                return Err(
+                    "messages.signed is for groups without a controller: the service says \
+                            whether members sign (group.senders); remove the line"
+                        .to_owned(),
+                );
             }
             Participation::Member(member::MemberSettings {
                 prefix,
@@ -240,6 +251,8 @@ impl MemberFile {
 #[cfg(test)]
 mod tests {
     use std::fs;
+
+    use super::super::identity_file::identity;
 
     use groupkey::event_order::{Evict, Join, Rules};
 

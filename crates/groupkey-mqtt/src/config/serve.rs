@@ -10,8 +10,8 @@ use super::file::{Confidential, ConfigError, ConfigFolder, read_config};
 use super::file::{public, secret};
 use super::group::GroupFile;
 use super::http::{HttpConfig, HttpFile};
-use super::identity_file::identity;
-use crate::disk::DiskStore;
+use super::identity_file::{Purpose, identity, identity_for};
+use crate::disk::{CACHE_BYTES, DiskStore};
 use crate::driver::Connection;
 use crate::member;
 use crate::policy::Policy;
@@ -75,6 +75,8 @@ pub struct StoreConfig {
     pub path: PathBuf,
     /// The path of the file with the key that encrypts the store, if it is encrypted.
     pub key_file: Option<PathBuf>,
+    /// How much of the store is kept in memory, in bytes.
+    pub cache_bytes: usize,
 }
 
 /// The longest time that a change of scheme may wait for members, s: a day.
@@ -87,6 +89,11 @@ impl ServeConfig {
     /// Reads a file. Paths in the file are relative to its folder.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         read_config(path, ServeFile::understand)
+    }
+
+    /// Reads a file and writes nothing: another secret stands for one whose file is missing.
+    pub fn look(path: &Path) -> Result<Self, ConfigError> {
+        read_config(path, |file: ServeFile, folder| file.understand_for(folder, Purpose::Look))
     }
 }
 
@@ -137,6 +144,8 @@ enum StoreFile {
 struct StoreTable {
     path: PathBuf,
     key_file: Option<PathBuf>,
+    #[serde(default = "default_cache")]
+    cache_bytes: usize,
 }
 
 #[derive(Deserialize)]
@@ -147,18 +156,50 @@ struct DeviceFile {
     identity: Option<String>,
 }
 
+const fn default_cache() -> usize {
+    CACHE_BYTES
+}
+
+/// The least memory for a store, in bytes.
+const LEAST_CACHE: usize = 64 << 10;
+
 impl StoreConfig {
-    /// Opens the store. Draws the key of a new store if its file is missing.
-    pub fn open(&self) -> Result<DiskStore, StoreError> {
-        let Some(key_file) = &self.key_file else { return DiskStore::open(&self.path) };
+    /// Looks at the store, and changes nothing. Returns whether there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Failed`] if it is damaged, if others may read it, or if its key is missing or
+    /// another one, [`StoreError::InUse`] if a service has it open.
+    pub fn look(&self) -> Result<bool, StoreError> {
+        if !self.path.exists() {
+            return Ok(false);
+        }
+        let key = self.key_file.as_deref().map(|path| {
+            self.has_key(path)?;
+            identity_for(path, Purpose::Look).map_err(|error| StoreError::Failed(error.to_string()))
+        });
+        DiskStore::look(&self.path, key.transpose()?.as_ref())?;
+        Ok(true)
+    }
+
+    /// Refuses a store whose key is missing.
+    fn has_key(&self, key_file: &Path) -> Result<(), StoreError> {
         if self.path.exists() && !key_file.exists() {
             return Err(StoreError::Failed(format!(
                 "its key is missing: put {} back, without which nobody can read the store",
                 key_file.display()
             )));
         }
-        let key = identity(key_file).map_err(|error| StoreError::Failed(error.to_string()))?;
-        DiskStore::open_sealed(&self.path, &key)
+        Ok(())
+    }
+
+    /// Opens the store. Draws the key of a new store if its file is missing.
+    pub fn open(&self) -> Result<DiskStore, StoreError> {
+        let key = self.key_file.as_deref().map(|key_file| {
+            self.has_key(key_file)?;
+            identity(key_file).map_err(|error| StoreError::Failed(error.to_string()))
+        });
+        DiskStore::open_with(&self.path, key.transpose()?.as_ref(), self.cache_bytes)
     }
 }
 
@@ -178,6 +219,10 @@ impl Confidential for ServeFile {
 
 impl ServeFile {
     fn understand(self, folder: &Path) -> Result<ServeConfig, String> {
+        self.understand_for(folder, Purpose::Run)
+    }
+
+    fn understand_for(self, folder: &Path, purpose: Purpose) -> Result<ServeConfig, String> {
         self.group.only_of_a_service()?;
         let form = self.group.form()?;
         if !form.configuration.scheme().has_controller() {
@@ -207,10 +252,13 @@ impl ServeFile {
             return Err(format!("group.change_s is {seconds}: it can be 1 to {LONGEST_CHANGE_S}"));
         }
         policy.change = Duration::from_secs(self.group.change_s);
+        policy.confirm = self.group.confirm()?;
+        policy.activate = self.group.activation()?;
+        policy.evict_silent_after = self.group.silence()?;
         if let Some(path) = &self.identity {
             let path = folder.join(path);
             policy.is_identity_new = !path.exists();
-            policy.identity = Some(identity(&path).map_err(|error| error.0)?);
+            policy.identity = Some(identity_for(&path, purpose).map_err(|error| error.0)?);
         }
         for token in &self.tokens {
             let token = secret("tokens", token)?;
@@ -243,15 +291,21 @@ impl ServeFile {
         }
         let files = ConfigFolder { path: folder, open_files_allowed: self.allow_open_files };
         let connection = self.broker.connection(client, files)?;
-        let http = self.http.understand(folder)?;
+        let http = self.http.understand(folder, purpose)?;
         let adapt = self.adapt.map(|adapt| adapt.understand(folder)).transpose()?;
-        let store = match self.store {
-            StoreFile::Path(path) => StoreConfig { path: folder.join(path), key_file: None },
-            StoreFile::Table(StoreTable { path, key_file }) => StoreConfig {
-                path: folder.join(path),
-                key_file: key_file.map(|path| folder.join(path)),
-            },
+        let StoreTable { path, key_file, cache_bytes } = match self.store {
+            StoreFile::Path(path) => {
+                StoreTable { path, key_file: None, cache_bytes: default_cache() }
+            }
+            StoreFile::Table(table) => table,
         };
+        if cache_bytes < LEAST_CACHE {
+            return Err(format!(
+                "store.cache_bytes is {cache_bytes}: it can be {LEAST_CACHE} and more"
+            ));
+        }
+        let key_file = key_file.map(|path| folder.join(path));
+        let store = StoreConfig { path: folder.join(path), key_file, cache_bytes };
         Ok(ServeConfig { connection, policy, store, http, adapt })
     }
 }
@@ -333,6 +387,17 @@ mod tests {
         assert!(refused("store = 's'\n[broker]\nqos = 3").contains("0, 1 or 2"));
         assert!(refused("store = 's'\n[broker]\nmqtt = '4'").contains("broker.mqtt is \"4\""));
         assert!(refused("store = 's'\n[group]\nrekey_expiry_s = 0").contains("a second or more"));
+        let small = "store = { path = 's', cache_bytes = 65535 }";
+        assert!(refused(small).contains("store.cache_bytes is 65535"));
+        assert!(refused("store = 's'\n[group]\nconfirm_s = 0").contains("can be 1 to 86400"));
+        let hasty = "store = 's'\n[group]\nevict_silent_after_s = 59";
+        assert!(refused(hasty).contains("can be 60 to"));
+        for when in ["'most'", "0", "1.5", "-1"] {
+            let text = format!("store = 's'\n[group]\nactivate = {{ after_s = 9, when = {when} }}");
+            assert!(refused(&text).contains("or a share such as 0.9"), "{when}");
+        }
+        let soon = "store = 's'\n[group]\nactivate = { after_s = 1 }";
+        assert!(refused(soon).contains("can be 2 to 86400"));
         let spinning = "store = 's'\n[group]\nscheme = 'igkmp'\nperiod_s = 0";
         assert!(refused(spinning).contains("a second or more"));
         assert!(refused("store = 's'\n[broker]\npassword = 'x'").contains("broker.user"));
@@ -361,9 +426,10 @@ mod tests {
     #[test]
     fn a_store_draws_its_key_once() {
         let folder = tempfile::tempdir().unwrap();
-        let text = "store = { path = 'group.redb', key_file = 'store.key' }";
+        let text = "store = { path = 'group.redb', key_file = 'store.key', cache_bytes = 65536 }";
         let file: ServeFile = toml::from_str(text).unwrap();
         let store = file.understand(folder.path()).unwrap().store;
+        assert_eq!(store.cache_bytes, 65_536);
         drop(store.open().unwrap());
         let key_file = folder.path().join("store.key");
         let key = std::fs::read(&key_file).unwrap();

@@ -33,13 +33,20 @@ impl Guarded {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Failed`] if the file is damaged, if others may read it, or if another process
-    /// has it open.
-    pub(super) fn open(path: &Path, digest: Digest) -> Result<Self, StoreError> {
+    /// [`StoreError::Failed`] if the file is damaged, or if others may read it, [`StoreError::InUse`]
+    /// if another process has it open.
+    pub(super) fn open(
+        path: &Path,
+        digest: Digest,
+        cache_bytes: usize,
+    ) -> Result<Self, StoreError> {
         let mut file = private_file(path)?;
-        check(&mut file, digest)?;
+        check(&mut file, digest, |_| Ok(()))?;
         let database = guarded(|| {
-            let mut database = Database::builder().create_file(file).map_err(not_opened)?;
+            let mut database = Database::builder()
+                .set_cache_size(cache_bytes)
+                .create_file(file)
+                .map_err(not_opened)?;
             // The list of free pages is made anew: redb would otherwise believe a damaged one.
             database.check_integrity().map_err(not_opened)?;
             Ok(database)
@@ -78,13 +85,28 @@ impl Drop for Guarded {
     }
 }
 
+/// Checks a file as [`Guarded::open`] does, and changes nothing. `inspect` looks at a copy.
+pub(super) fn look(
+    path: &Path,
+    digest: Digest,
+    inspect: impl FnOnce(&Database) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let mut file = private(path, File::open(path).map_err(failed)?)?;
+    check(&mut file, digest, inspect)
+}
+
 /// Opens or creates a file that nobody else may read.
 fn private_file(path: &Path) -> Result<File, StoreError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path).map_err(failed)?;
+    private(path, options.open(path).map_err(failed)?)
+}
+
+/// Refuses a file that others may read. Modes exist on Unix alone.
+#[cfg_attr(not(unix), allow(unused_variables))]
+fn private(path: &Path, file: File) -> Result<File, StoreError> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -101,9 +123,13 @@ fn private_file(path: &Path) -> Result<File, StoreError> {
 
 /// Checks every checksum of the file in a copy in memory. redb itself reads most pages unchecked,
 /// and would repair the file in place, perhaps to an earlier state.
-fn check(file: &mut File, digest: Digest) -> Result<(), StoreError> {
+fn check(
+    file: &mut File,
+    digest: Digest,
+    inspect: impl FnOnce(&Database) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
     match file.try_lock() {
-        Err(TryLockError::WouldBlock) => return Err(StoreError::Failed(IN_USE.to_owned())),
+        Err(TryLockError::WouldBlock) => return Err(StoreError::InUse),
         Err(TryLockError::Error(error)) => return Err(failed(error)),
         Ok(()) => {}
     }
@@ -124,7 +150,7 @@ fn check(file: &mut File, digest: Digest) -> Result<(), StoreError> {
             let before = digest(&copy).map_err(|_| damaged())?;
             copy.check_integrity().map_err(of_a_copy)?;
             let after = digest(&copy).map_err(|_| damaged())?;
-            if after == before { Ok(()) } else { Err(damaged()) }
+            if after == before { inspect(&copy) } else { Err(damaged()) }
         })?;
     }
     file.unlock().map_err(failed)
@@ -158,7 +184,7 @@ thread_local! {
 
 fn not_opened(error: DatabaseError) -> StoreError {
     match error {
-        DatabaseError::DatabaseAlreadyOpen => StoreError::Failed(IN_USE.to_owned()),
+        DatabaseError::DatabaseAlreadyOpen => StoreError::InUse,
         // redb names a page or a magic number, which help nobody.
         DatabaseError::Storage(redb::StorageError::Corrupted(_)) => damaged(),
         error => failed(error),
@@ -177,26 +203,27 @@ fn damaged() -> StoreError {
     StoreError::Failed("the file is damaged: put the last copy back".to_owned())
 }
 
-const IN_USE: &str = "another groupkey serve has it open";
-
 #[cfg(test)]
 mod tests {
+    use super::super::CACHE_BYTES;
     use super::*;
 
     #[test]
     fn after_a_panic_the_database_takes_no_more_calls_and_another_one_may_open_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("group.redb");
-        let database = Guarded::open(&path, |_| Ok([0; 32])).unwrap();
+        let database = Guarded::open(&path, |_| Ok([0; 32]), CACHE_BYTES).unwrap();
         let is_damage = |outcome: Result<(), StoreError>| {
             outcome.is_err_and(|error| error.to_string().contains("the file is damaged"))
         };
         assert!(database.call(|_| Ok(())).is_ok());
         assert!(is_damage(database.call(|_| panic!("nobody may read this"))));
         assert!(is_damage(database.call(|_| Ok(()))));
-        let second = Guarded::open(&path, |_| Ok([0; 32])).map(drop).unwrap_err().to_string();
-        assert!(second.contains(IN_USE), "{second}");
+        let second = Guarded::open(&path, |_| Ok([0; 32]), CACHE_BYTES).map(drop);
+        assert_eq!(second, Err(StoreError::InUse));
         drop(database);
-        assert!(Guarded::open(&path, |_| Ok([0; 32])).unwrap().call(|_| Ok(())).is_ok());
+        assert!(
+            Guarded::open(&path, |_| Ok([0; 32]), CACHE_BYTES).unwrap().call(|_| Ok(())).is_ok()
+        );
     }
 }

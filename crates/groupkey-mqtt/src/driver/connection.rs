@@ -20,6 +20,9 @@ pub struct Connection {
     pub login: Option<(String, Zeroizing<String>)>,
     /// The TLS settings. Without TLS, only the group's keys and messages are encrypted.
     pub tls: Option<Tls>,
+    /// The path of a WebSocket, such as `/mqtt`, if MQTT goes over one: `wss` with TLS, `ws` without.
+    #[cfg(feature = "websocket")]
+    pub websocket: Option<String>,
     /// The version of MQTT. Parties of one group may use different ones.
     pub version: Version,
     /// The quality of service of publishes and subscriptions. If the broker allows less, the driver
@@ -27,6 +30,8 @@ pub struct Connection {
     pub qos: Quality,
     /// Topic and payload of the message that the broker publishes if the connection breaks.
     pub will: Option<(String, Vec<u8>)>,
+    /// Whether the broker may keep a session while the client is away. It does so at QoS 1.
+    pub keeps_session: bool,
     /// How long the broker may acknowledge nothing. After that, the driver reconnects and sends
     /// fewer publishes at once.
     pub patience: Duration,
@@ -66,11 +71,21 @@ impl Connection {
             client,
             login: None,
             tls: None,
+            #[cfg(feature = "websocket")]
+            websocket: None,
             version,
             qos,
             will: None,
+            keeps_session: true,
             patience: PATIENCE,
         }
+    }
+}
+
+impl Connection {
+    /// Returns whether the broker keeps a session: at QoS 2 the client's half of it would be lost.
+    pub(crate) const fn persists(&self) -> bool {
+        self.keeps_session && matches!(self.qos, Quality::AtLeastOnce)
     }
 }
 

@@ -7,7 +7,7 @@ use rand_core::Rng;
 /// Draws the pause after so many failures in a row: any time up to a bound that doubles with each
 /// failure, from [`FIRST`] to [`LONGEST`]. Clients that lose their broker at the same moment thus
 /// come back one by one. ("Full jitter": M. Brooker, Exponential Backoff And Jitter, AWS, 2015.)
-pub(super) fn pause(failures: u32, rng: &mut impl Rng) -> Duration {
+pub(crate) fn pause(failures: u32, rng: &mut impl Rng) -> Duration {
     let bound = FIRST.saturating_mul(2_u32.saturating_pow(failures)).min(LONGEST);
     bound.mul_f64(f64::from(rng.next_u32()) / f64::from(u32::MAX))
 }

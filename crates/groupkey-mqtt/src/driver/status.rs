@@ -1,6 +1,7 @@
 //! The status of a connection, and how it changes.
 
 use super::connection::Quality;
+use super::properties::BrokerProperties;
 
 /// The status of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub struct Status {
     /// Whether the broker allows no higher quality of service than [`qos`](Self::qos), although a
     /// higher one was asked for.
     pub is_lowered: bool,
+    /// What the broker announced. `None` in MQTT 3.1.1, and before the first connection.
+    pub announced: Option<BrokerProperties>,
     /// Whether the connection is up and the broker has confirmed all subscriptions.
     pub connected: bool,
     /// How often the driver has connected.

@@ -44,6 +44,8 @@ pub struct GroupView {
     pub service_key: String,
     /// The current epoch; `None` before the group is created.
     pub epoch: Option<u64>,
+    /// The epoch under whose key members send; `None` before the group is created.
+    pub active_epoch: Option<u64>,
     /// The number of members.
     pub members: usize,
     /// DevicesView that wait to be admitted.
@@ -76,6 +78,12 @@ pub struct DeviceView {
     pub current: bool,
     /// Whether it was evicted, and not readmitted since.
     pub barred: bool,
+    /// The latest epoch that it said to have since the service began.
+    pub epoch: Option<u64>,
+    /// When it last asked for anything since the service began, ms since 1970.
+    pub seen_unix_ms: Option<u64>,
+    /// Whether it said since the last change of the key that it has an earlier one.
+    pub behind: bool,
 }
 
 #[derive(Serialize)]
@@ -167,6 +175,8 @@ pub struct NamedForm {
     pub suite: String,
     /// The name of the protection.
     pub protection: String,
+    /// The name of what members' messages rest on.
+    pub senders: String,
 }
 
 /// A change of scheme that is under way.
@@ -234,6 +244,7 @@ impl GroupView {
             form: NamedForm::of(&policy.form),
             service_key: hex(&service.public()),
             epoch: epoch(service),
+            active_epoch: epoch(service).map(|_| service.active_epoch().0),
             members: service.member_count(),
             waiting: service.waiting(),
             publish_backlog,
@@ -258,6 +269,9 @@ impl DeviceView {
             number: device.member.0,
             current: device.is_current,
             barred: device.is_barred,
+            epoch: device.confirmed.map(|epoch| epoch.0),
+            seen_unix_ms: device.seen.map(|at| at / 1_000_000),
+            behind: device.is_behind,
         }
     }
 }
@@ -341,6 +355,7 @@ impl NamedForm {
             profile: form.configuration.profile().name().to_owned(),
             suite: form.suite.name().to_owned(),
             protection: form.guard.name().to_owned(),
+            senders: form.senders.name().to_owned(),
         }
     }
 }

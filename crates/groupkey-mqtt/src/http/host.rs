@@ -49,7 +49,7 @@ fn is_one_of(host: &str, names: &[String]) -> bool {
 
 const NO_HOST: &str = "send one header Host: the address or the name in the URL";
 const OTHER_HOST: &str = "Host is neither an address nor localhost: add the name to hosts in [http] of the \
-                          service's file";
+                          file";
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,7 @@ use std::fmt::{Display, Write};
 use super::answer_bodies::epoch;
 use crate::Service;
 use crate::driver::Status;
+use crate::service::Confirmations;
 use crate::service::history::Total;
 
 /// The media type of the metrics.
@@ -53,7 +54,20 @@ pub(super) fn of(service: &Service, broker: &Status, wrong_tokens: u64) -> Strin
         "The current epoch; 0 before there is a group.",
         epoch(service).unwrap_or(0),
     );
+    text.gauge("active_epoch", "The epoch that members send under.", service.active_epoch().0);
     text.gauge("members", "Members of the group.", service.member_count());
+    let Confirmations { confirmed, behind, unconfirmed, oldest } = service.confirmations();
+    text.family("members_by_epoch", "gauge", "Members that have confirmed the epoch, or not.");
+    for (state, count) in
+        [("confirmed", confirmed), ("behind", behind), ("unconfirmed", unconfirmed)]
+    {
+        text.sample(&format!("members_by_epoch{{state=\"{state}\"}}"), count);
+    }
+    text.gauge(
+        "oldest_request_timestamp_seconds",
+        "When the member last asked that has not asked for longest; 0 if one never did.",
+        oldest.unwrap_or(0) as f64 / 1e9,
+    );
     text.gauge("devices_waiting", "Devices that wait to be admitted.", service.waiting());
     text.gauge("publish_backlog", "Publishes that the broker has not acknowledged.", backlog);
     text.gauge("log_entries", "Entries of the store's log.", entries);
@@ -61,32 +75,37 @@ pub(super) fn of(service: &Service, broker: &Status, wrong_tokens: u64) -> Strin
     text.gauge("broker_connected", "Whether the broker is connected.", u8::from(broker.connected));
     text.counter("broker_connections_total", "Connections that were made.", broker.connections);
     text.counter("wrong_tokens_total", "HTTP requests with a wrong token.", wrong_tokens);
-    text.0
+    text.finish()
 }
 
 /// One sum over the operations of a kind.
 type Sum = fn(&Total) -> u64;
 
+/// A text of metrics that grows family by family.
 #[derive(Default)]
-struct Text(String);
+pub(super) struct Text(String);
 
 impl Text {
-    fn counter(&mut self, name: &str, help: &str, value: u64) {
+    pub(super) fn finish(self) -> String {
+        self.0
+    }
+
+    pub(super) fn counter(&mut self, name: &str, help: &str, value: u64) {
         self.family(name, "counter", help);
         self.sample(name, value);
     }
 
-    fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
+    pub(super) fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
         self.family(name, "gauge", help);
         self.sample(name, value);
     }
 
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
+    pub(super) fn family(&mut self, name: &str, kind: &str, help: &str) {
         // Writing to a string cannot fail.
         let _ = writeln!(self.0, "# HELP groupkey_{name} {help}\n# TYPE groupkey_{name} {kind}");
     }
 
-    fn sample(&mut self, name: &str, value: impl Display) {
+    pub(super) fn sample(&mut self, name: &str, value: impl Display) {
         let _ = writeln!(self.0, "groupkey_{name} {value}");
     }
 }

@@ -1,12 +1,14 @@
-//! Places for connections. A connection that has sent no request yet makes room for another one.
+//! Places for connections. A connection that has sent no request yet makes room for another one, and one
+//! that has shown a token takes nobody's of its address.
 
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, timeout_at};
 
 use super::HttpLimits;
 
@@ -16,12 +18,14 @@ pub(super) struct OpenConnections {
     limits: HttpLimits,
     /// The oldest first.
     taken: Arc<Mutex<Vec<OpenConnection>>>,
+    /// Is told when there may be room.
+    waiting: Arc<Notify>,
 }
 
 struct OpenConnection {
     peer: IpAddr,
     connection: AbortHandle,
-    asked: HasAsked,
+    progress: ConnectionProgress,
     since: Instant,
 }
 
@@ -33,30 +37,51 @@ enum Room {
     None,
 }
 
-/// Whether a connection has sent a request.
+/// How far a connection has come.
 #[derive(Clone, Default)]
-pub(super) struct HasAsked(Arc<AtomicBool>);
+pub(super) struct ConnectionProgress {
+    stage: Arc<AtomicU8>,
+    /// Who waits for room.
+    waiting: Arc<Notify>,
+}
 
-impl HasAsked {
+/// The stages of a connection.
+const SILENT: u8 = 0;
+const ASKED: u8 = 1;
+const SHOWED_A_TOKEN: u8 = 2;
+
+impl ConnectionProgress {
     /// Notes that a request arrived.
-    pub(super) fn note(&self) {
-        self.0.store(true, Ordering::Relaxed);
+    pub(super) fn asked(&self) {
+        self.stage.store(ASKED, Ordering::Relaxed);
+    }
+
+    /// Notes that the request has a token that counts.
+    pub(super) fn showed_a_token(&self) {
+        self.stage.store(SHOWED_A_TOKEN, Ordering::Relaxed);
+        self.waiting.notify_one();
+    }
+
+    fn is(&self, stage: u8) -> bool {
+        self.stage.load(Ordering::Relaxed) == stage
     }
 }
 
 impl OpenConnections {
     pub(super) fn new(limits: HttpLimits) -> Self {
-        Self { limits, taken: Arc::default() }
+        Self { limits, taken: Arc::default(), waiting: Arc::default() }
     }
 
     /// Waits until there is room for a connection of this peer. If there is none, the oldest connection
     /// that has sent no request ends: the peer's, or anybody's if all places are taken. Each
-    /// connection has [`GRACE`] to send one. Returns whether there is room.
+    /// connection has [`GRACE`] to send one. Those that showed a token do not count among the peer's.
+    /// Returns whether there is room.
     pub(super) async fn make_room(&self, peer: IpAddr) -> bool {
         loop {
             match self.try_room(peer) {
                 Room::Now => return true,
-                Room::At(time) => sleep_until(time).await,
+                // One of them may show a token before that.
+                Room::At(time) => drop(timeout_at(time, self.waiting.notified()).await),
                 Room::None => return false,
             }
         }
@@ -66,12 +91,14 @@ impl OpenConnections {
         let (of_all, of_peer) = (self.limits.connections, self.limits.connections_of_peer);
         let mut taken = self.taken();
         taken.retain(|place| !place.connection.is_finished());
-        let theirs = taken.iter().filter(|place| place.peer == peer).count();
+        let counts =
+            |place: &&OpenConnection| place.peer == peer && !place.progress.is(SHOWED_A_TOKEN);
+        let theirs = taken.iter().filter(counts).count();
         if theirs < of_peer && taken.len() < of_all {
             return Room::Now;
         }
         let is_silent = |place: &OpenConnection| {
-            (place.peer == peer || theirs < of_peer) && !place.asked.0.load(Ordering::Relaxed)
+            (place.peer == peer || theirs < of_peer) && place.progress.is(SILENT)
         };
         let Some(oldest) = taken.iter().position(is_silent) else { return Room::None };
         let until = taken[oldest].since + GRACE;
@@ -82,9 +109,14 @@ impl OpenConnections {
         Room::Now
     }
 
+    /// Returns the progress of a connection that is to take a place.
+    pub(super) fn progress(&self) -> ConnectionProgress {
+        ConnectionProgress { stage: Arc::default(), waiting: self.waiting.clone() }
+    }
+
     /// Gives a connection its place, until it ends.
-    pub(super) fn take(&self, peer: IpAddr, connection: AbortHandle, asked: HasAsked) {
-        self.taken().push(OpenConnection { peer, connection, asked, since: Instant::now() });
+    pub(super) fn take(&self, peer: IpAddr, connection: AbortHandle, progress: ConnectionProgress) {
+        self.taken().push(OpenConnection { peer, connection, progress, since: Instant::now() });
     }
 
     fn taken(&self) -> MutexGuard<'_, Vec<OpenConnection>> {
@@ -107,7 +139,7 @@ mod tests {
 
     struct Connections {
         places: OpenConnections,
-        made: Vec<(JoinHandle<()>, HasAsked)>,
+        made: Vec<(JoinHandle<()>, ConnectionProgress)>,
     }
 
     impl Connections {
@@ -116,9 +148,9 @@ mod tests {
             if !self.places.make_room(peer).await {
                 return false;
             }
-            let (task, asked) = (tokio::spawn(pending::<()>()), HasAsked::default());
-            self.places.take(peer, task.abort_handle(), asked.clone());
-            self.made.push((task, asked));
+            let (task, progress) = (tokio::spawn(pending::<()>()), self.places.progress());
+            self.places.take(peer, task.abort_handle(), progress.clone());
+            self.made.push((task, progress));
             true
         }
 
@@ -133,13 +165,13 @@ mod tests {
         let limits = HttpLimits { connections: 5, connections_of_peer: 2, ..HttpLimits::default() };
         let mut all = Connections { places: OpenConnections::new(limits), made: Vec::new() };
         assert!(all.arrive(1).await && all.arrive(1).await);
-        all.made[0].1.note();
+        all.made[0].1.asked();
         // The peer has two places. Its silent connection ends, but not at once.
         let begin = Instant::now();
         assert!(all.arrive(1).await);
         assert!(begin.elapsed() >= GRACE / 2, "{:?}", begin.elapsed());
         assert_eq!(all.open().await, [true, false, true]);
-        all.made[2].1.note();
+        all.made[2].1.asked();
         assert!(!all.arrive(1).await, "both of its connections have asked");
         assert!(all.arrive(2).await && all.arrive(2).await && all.arrive(3).await);
         // All places are taken. The oldest silent connection of any peer ends.
@@ -147,8 +179,40 @@ mod tests {
         assert_eq!(all.open().await, [true, false, true, false, true, true, true]);
         // A connection that has ended leaves its place.
         all.made[0].0.abort();
-        all.made.iter().for_each(|(_, asked)| asked.note());
+        all.made.iter().for_each(|(_, progress)| progress.asked());
         tokio::task::yield_now().await;
         assert!(all.arrive(5).await);
+    }
+
+    /// An operator has many requests on the way.
+    #[tokio::test]
+    async fn who_showed_a_token_takes_no_place_of_its_address() {
+        let limits = HttpLimits { connections: 6, connections_of_peer: 2, ..HttpLimits::default() };
+        let mut all = Connections { places: OpenConnections::new(limits), made: Vec::new() };
+        for number in 0..4 {
+            assert!(all.arrive(1).await, "{number}");
+            all.made[number].1.showed_a_token();
+        }
+        assert!(all.arrive(1).await && all.arrive(1).await);
+        all.made[4..].iter().for_each(|(_, progress)| progress.asked());
+        assert!(!all.arrive(1).await && !all.arrive(2).await, "all places are taken");
+        all.made[0].0.abort();
+        tokio::task::yield_now().await;
+        assert!(!all.arrive(1).await, "two of its connections have shown none");
+        assert!(all.arrive(2).await);
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_room_hears_of_a_token_at_once() {
+        let limits = HttpLimits { connections_of_peer: 1, ..HttpLimits::default() };
+        let mut all = Connections { places: OpenConnections::new(limits), made: Vec::new() };
+        let begin = Instant::now();
+        assert!(all.arrive(1).await);
+        let progress = all.made[0].1.clone();
+        let shows = tokio::spawn(async move { progress.showed_a_token() });
+        assert!(all.arrive(1).await);
+        assert!(begin.elapsed() < GRACE, "{:?}", begin.elapsed());
+        assert_eq!(all.open().await, [true, true]);
+        shows.await.unwrap();
     }
 }

@@ -49,6 +49,8 @@ pub struct SchemeChangeRequest {
     pub suite: Option<String>,
     /// The name of the protection.
     pub protection: Option<String>,
+    /// The name of what members' messages rest on.
+    pub senders: Option<String>,
     /// The only epoch in which the change may begin.
     #[serde(deserialize_with = "whole")]
     pub epoch: Option<u64>,
@@ -70,7 +72,7 @@ fn small(number: &Number) -> Option<u32> {
 }
 
 /// Reads a whole number. In JSON Schema, 7.0 is a whole number, too.
-fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     const TOO_MUCH: f64 = 18_446_744_073_709_551_616.0;
     let Some(number) = Option::<Number>::deserialize(deserializer)? else { return Ok(None) };
     let whole = number.as_u64().or_else(|| {
@@ -80,7 +82,23 @@ fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::E
     whole.map(Some).ok_or_else(|| D::Error::custom("an epoch is a whole number below 2^64"))
 }
 
+/// Reads a whole number of things.
+pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    let number = small(&Number::deserialize(deserializer)?);
+    let count = number.and_then(|number| usize::try_from(number).ok());
+    count.ok_or_else(|| D::Error::custom("a length is a whole number"))
+}
+
 impl EpochCondition {
+    pub(super) const fn of(epoch: Option<u64>) -> Self {
+        Self { epoch }
+    }
+
+    /// Returns whether the operation may run in any epoch.
+    pub(super) const fn is_none(self) -> bool {
+        self.epoch.is_none()
+    }
+
     pub(super) fn check(&self, service: &Service) -> Result<(), Problem> {
         let present = epoch(service);
         if self.epoch.is_none() || self.epoch == present {
@@ -102,16 +120,17 @@ impl RekeyRequest {
 
 impl From<FormRequest> for SchemeChangeRequest {
     fn from(request: FormRequest) -> Self {
-        let FormRequest { scheme, parameters, suite, protection } = request;
-        Self { scheme, parameters, suite, protection, epoch: None }
+        let FormRequest { scheme, parameters, suite, protection, senders } = request;
+        Self { scheme, parameters, suite, protection, senders, epoch: None }
     }
 }
 
 impl SchemeChangeRequest {
     /// Returns the condition and the wish.
     pub(super) fn parts(self) -> (EpochCondition, FormRequest) {
-        let Self { scheme, parameters, suite, protection, epoch } = self;
-        (EpochCondition { epoch }, FormRequest { scheme, parameters, suite, protection })
+        let Self { scheme, parameters, suite, protection, senders, epoch } = self;
+        let wish = FormRequest { scheme, parameters, suite, protection, senders };
+        (EpochCondition { epoch }, wish)
     }
 }
 

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::middleware::{from_fn_with_state, map_response};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use rand_chacha::ChaCha20Rng;
 use serde::Deserialize;
 use tokio::time::timeout;
@@ -17,11 +16,13 @@ use super::answer_bodies::{
     DecisionView, DevicesView, GroupView, GroupsView, Health, ObservationView, OperationResultView,
     Operations, SchemeView,
 };
-use super::host::{self, AllowedHosts};
+use super::evictions::{evict, evict_all};
+use super::export::export;
+use super::frame::framed;
 use super::problem::Problem;
 use super::request_bodies::{EpochCondition, OptionalBody, RekeyRequest, SchemeChangeRequest};
-use super::token::{self, Token};
-use super::{Access, HttpLimits, metrics, page};
+use super::token::{NamedCaller, Token};
+use super::{Access, AuditView, HttpLimits, metrics, page};
 use crate::Service;
 use crate::adapt::Adapter;
 use crate::driver::{Handle, Status};
@@ -34,10 +35,11 @@ pub(super) fn router(
     access: Access,
     limits: HttpLimits,
 ) -> Router {
-    let Access { token, hosts } = access;
-    let token = Token::new(token, limits.wrong_tokens);
+    let Access { token, tokens_file, hosts, exports } = access;
+    let token = Token::new(token, tokens_file, limits.wrong_tokens);
     let patience = limits.answer_time;
-    let state = RouteState { service, adapter, token: token.clone(), patience };
+    let lists = DefaultBodyLimit::max(limits.body_of_list);
+    let state = RouteState { service, adapter, token: token.clone(), exports, patience };
     let guarded = Router::new()
         .route("/metrics", get(metrics))
         .route("/api/v1/groups", get(groups))
@@ -46,6 +48,9 @@ pub(super) fn router(
         .route("/api/v1/groups/{group}/adapt/unpin", post(unpin))
         .route("/api/v1/groups/{group}/adapt/unveto", post(unveto))
         .route("/api/v1/groups/{group}/adapt/veto", post(veto))
+        .route("/api/v1/groups/{group}/evictions", post(evict_all).layer(lists))
+        .route("/api/v1/groups/{group}/export", post(export))
+        .route("/api/v1/groups/{group}/audit", get(audit))
         .route("/api/v1/groups/{group}/members", get(members))
         .route("/api/v1/groups/{group}/members/{name}/evict", post(evict))
         .route("/api/v1/groups/{group}/members/{name}/readmit", post(readmit))
@@ -53,38 +58,29 @@ pub(super) fn router(
         .route("/api/v1/groups/{group}/operations", get(operations))
         .route("/api/v1/groups/{group}/rekey", post(rekey))
         .route("/api/v1/groups/{group}/scheme", get(scheme).post(change))
-        .route("/api/v1/groups/{group}/scheme/cancel", post(cancel))
-        .route_layer(from_fn_with_state(token, token::check));
-    Router::new()
+        .route("/api/v1/groups/{group}/scheme/cancel", post(cancel));
+    let open = Router::new()
         .route("/", get(page::page))
         .route("/health", get(health))
-        .route("/openapi.json", get(description))
-        .merge(guarded)
-        .fallback(|| async { Problem::not_found("this path does not exist: see /openapi.json") })
-        .method_not_allowed_fallback(|| async {
-            Problem::new(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "the header Allow lists the allowed methods",
-            )
-        })
-        .layer(DefaultBodyLimit::max(limits.body))
-        .layer(from_fn_with_state(AllowedHosts::from(hosts), host::check))
-        .layer(map_response(harden))
-        .with_state(state)
+        .route("/openapi.json", get(description));
+    let paths = "this path does not exist: see /openapi.json";
+    framed(open, guarded, token, hosts, limits, paths).with_state(state)
 }
 
 /// The state with which handlers reach the service.
 #[derive(Clone)]
-struct RouteState {
-    service: Handle<Service>,
+pub(super) struct RouteState {
+    pub(super) service: Handle<Service>,
     adapter: Option<Adapter>,
     token: Token,
+    /// Whether clients may ask for keys for other protocols.
+    pub(super) exports: bool,
     patience: Duration,
 }
 
 impl RouteState {
     /// Calls the service, if `group` is its group's number.
-    async fn ask<T: Send + 'static>(
+    pub(super) async fn ask<T: Send + 'static>(
         &self,
         group: String,
         act: impl FnOnce(&mut Service, u64, &mut ChaCha20Rng) -> Result<T, Problem> + Send + 'static,
@@ -97,20 +93,22 @@ impl RouteState {
     }
 
     /// Carries out an operation of the group, if its condition holds.
-    async fn operate(
+    pub(super) async fn operate(
         &self,
         group: String,
+        caller: &NamedCaller,
         condition: EpochCondition,
         act: impl Fn(&mut Service, u64, &mut ChaCha20Rng) -> Result<(), OperationError>
         + Clone
         + Send
         + 'static,
     ) -> Result<Json<OperationResultView>, Problem> {
+        let actor = caller.actor();
         let operated = self.service.operate(move |service, now, rng| {
             if let Err(problem) = is_of(service, &group).and_then(|()| condition.check(service)) {
                 return Ok(Err(problem));
             }
-            act(service, now, rng)?;
+            act(service.acting_for(actor.clone()), now, rng)?;
             Ok(Ok(Json(OperationResultView::of(service))))
         });
         self.answered(operated).await??
@@ -130,6 +128,12 @@ impl RouteState {
         timeout(self.patience, deciding).await.map_err(late)
     }
 
+    /// Puts a decision that the service does not know on record.
+    async fn record(&self, caller: &NamedCaller, decision: &'static str) -> Result<(), Problem> {
+        let actor = caller.actor();
+        self.call(move |service, _, _| service.acting_for(actor).decided(decision)).await
+    }
+
     async fn call<T: Send + 'static>(
         &self,
         act: impl FnOnce(&mut Service, u64, &mut ChaCha20Rng) -> T + Send + 'static,
@@ -138,7 +142,10 @@ impl RouteState {
     }
 
     /// Waits for the service's answer as long as clients may.
-    async fn answered<T>(&self, asked: impl Future<Output = Option<T>>) -> Result<T, Problem> {
+    pub(super) async fn answered<T>(
+        &self,
+        asked: impl Future<Output = Option<T>>,
+    ) -> Result<T, Problem> {
         match timeout(self.patience, asked).await {
             Ok(Some(answer)) => Ok(answer),
             Ok(None) => Err(unavailable(ENDED)),
@@ -154,7 +161,7 @@ impl RouteState {
 }
 
 /// Refuses unless this is the number of the service's group.
-fn is_of(service: &Service, group: &str) -> Result<(), Problem> {
+pub(super) fn is_of(service: &Service, group: &str) -> Result<(), Problem> {
     match service.policy().form.group.0.to_string() == group {
         true => Ok(()),
         false => Err(Problem::not_found(format!("no group has the number {group}"))),
@@ -198,11 +205,22 @@ async fn members(
     query: Result<Query<Portion>, QueryRejection>,
 ) -> Result<Json<DevicesView>, Problem> {
     let (Path(group), Query(Portion { from, limit })) = (path?, query?);
-    if !(1..=MOST_MEMBERS).contains(&limit) {
-        let detail = format!("limit is {limit}: it can be 1 to {MOST_MEMBERS}");
+    require_portion(limit)?;
+    state.ask(group, move |service, _, _| Ok(Json(DevicesView::of(service, from, limit)))).await
+}
+
+async fn audit(
+    State(state): State<RouteState>,
+    path: PathOf<String>,
+    query: Result<Query<Since>, QueryRejection>,
+) -> Result<Json<AuditView>, Problem> {
+    let (Path(group), Query(Since { since, limit })) = (path?, query?);
+    require_portion(limit)?;
+    if since > LAST_RECORD {
+        let detail = format!("since is {since}: it can be 0 to {LAST_RECORD}");
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
-    state.ask(group, move |service, _, _| Ok(Json(DevicesView::of(service, from, limit)))).await
+    state.ask(group, move |service, _, _| Ok(Json(AuditView::of(service, since, limit)))).await
 }
 
 async fn operations(
@@ -231,36 +249,27 @@ async fn observation(
     Ok(Json(observation))
 }
 
-async fn evict(
+async fn readmit(
     State(state): State<RouteState>,
+    Extension(caller): Extension<NamedCaller>,
     path: PathOf<(String, String)>,
     OptionalBody(condition): OptionalBody<EpochCondition>,
 ) -> Result<Json<OperationResultView>, Problem> {
     let Path((group, name)) = path?;
     state
-        .operate(group, condition, move |service, now, rng| {
-            service.evict(&name, now, rng).map(drop)
-        })
+        .operate(group, &caller, condition, move |service, now, _| service.readmit(&name, now))
         .await
-}
-
-async fn readmit(
-    State(state): State<RouteState>,
-    path: PathOf<(String, String)>,
-    OptionalBody(condition): OptionalBody<EpochCondition>,
-) -> Result<Json<OperationResultView>, Problem> {
-    let Path((group, name)) = path?;
-    state.operate(group, condition, move |service, now, _| service.readmit(&name, now)).await
 }
 
 async fn rekey(
     State(state): State<RouteState>,
+    Extension(caller): Extension<NamedCaller>,
     path: PathOf<String>,
     OptionalBody(request): OptionalBody<RekeyRequest>,
 ) -> Result<Json<OperationResultView>, Problem> {
     let Path(group) = path?;
     state
-        .operate(group, request.condition(), move |service, now, rng| {
+        .operate(group, &caller, request.condition(), move |service, now, rng| {
             let rekey = if request.hard { Service::rekey_hard } else { Service::rekey };
             rekey(service, now, rng).map(drop)
         })
@@ -277,6 +286,7 @@ async fn scheme(
 
 async fn change(
     State(state): State<RouteState>,
+    Extension(caller): Extension<NamedCaller>,
     path: PathOf<String>,
     OptionalBody(change): OptionalBody<SchemeChangeRequest>,
 ) -> Result<Json<SchemeView>, Problem> {
@@ -287,7 +297,7 @@ async fn change(
             condition.check(service)?;
             let form = service.policy().form.with(&wish);
             let form = form.map_err(|error| OperationError::from(ChangeError::Form(error)))?;
-            service.change_scheme(form, now, rng)?;
+            service.acting_for(caller.actor()).change_scheme(form, now, rng)?;
             Ok(Json(SchemeView::of(service)))
         })
         .await
@@ -295,6 +305,7 @@ async fn change(
 
 async fn cancel(
     State(state): State<RouteState>,
+    Extension(caller): Extension<NamedCaller>,
     path: PathOf<String>,
     OptionalBody(condition): OptionalBody<EpochCondition>,
 ) -> Result<Json<SchemeView>, Problem> {
@@ -302,7 +313,7 @@ async fn cancel(
     state
         .ask(group, move |service, _, _| {
             condition.check(service)?;
-            if !service.cancel_change() {
+            if !service.acting_for(caller.actor()).cancel_change() {
                 return Err(Problem::new(StatusCode::CONFLICT, "no change is under way"));
             }
             Ok(Json(SchemeView::of(service)))
@@ -312,30 +323,36 @@ async fn cancel(
 
 async fn pin(
     State(state): State<RouteState>,
+    Extension(caller): Extension<NamedCaller>,
     path: PathOf<String>,
 ) -> Result<Json<DecisionView>, Problem> {
-    decide_on_pin(state, path, true).await
+    decide_on_pin(state, caller, path, true).await
 }
 
 async fn unpin(
     State(state): State<RouteState>,
+    Extension(caller): Extension<NamedCaller>,
     path: PathOf<String>,
 ) -> Result<Json<DecisionView>, Problem> {
-    decide_on_pin(state, path, false).await
+    decide_on_pin(state, caller, path, false).await
 }
 
 async fn decide_on_pin(
     state: RouteState,
+    caller: NamedCaller,
     path: PathOf<String>,
     is_pinned: bool,
 ) -> Result<Json<DecisionView>, Problem> {
     let Path(group) = path?;
     let adapter = state.adapter(group).await?;
-    Ok(Json(DecisionView::about(state.decide(adapter.pin(is_pinned)).await?)))
+    let decided = state.decide(adapter.pin(is_pinned)).await?;
+    state.record(&caller, if is_pinned { "pin" } else { "unpin" }).await?;
+    Ok(Json(DecisionView::about(decided)))
 }
 
 async fn veto(
     State(state): State<RouteState>,
+    Extension(caller): Extension<NamedCaller>,
     path: PathOf<String>,
 ) -> Result<Json<DecisionView>, Problem> {
     let Path(group) = path?;
@@ -343,28 +360,21 @@ async fn veto(
     let vetoed = state.decide(adapter.veto(&state.service)).await?;
     let vetoed = vetoed.map_err(|error| unavailable(error.to_string()))?;
     let nothing = || Problem::new(StatusCode::CONFLICT, "there is nothing to veto");
-    Ok(Json(DecisionView::about(vetoed.ok_or_else(nothing)?)))
+    let vetoed = vetoed.ok_or_else(nothing)?;
+    state.record(&caller, "veto").await?;
+    Ok(Json(DecisionView::about(vetoed)))
 }
 
 async fn unveto(
     State(state): State<RouteState>,
+    Extension(caller): Extension<NamedCaller>,
     path: PathOf<String>,
 ) -> Result<Json<DecisionView>, Problem> {
     let Path(group) = path?;
     let adapter = state.adapter(group).await?;
-    Ok(Json(DecisionView::lifted(state.decide(adapter.lift_vetoes()).await?)))
-}
-
-/// Adds headers that forbid a browser to cache, embed or reinterpret an answer.
-async fn harden(mut response: Response) -> Response {
-    let headers = response.headers_mut();
-    headers
-        .entry(header::CONTENT_SECURITY_POLICY)
-        .or_insert(HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
+    let lifted = state.decide(adapter.lift_vetoes()).await?;
+    state.record(&caller, "unveto").await?;
+    Ok(Json(DecisionView::lifted(lifted)))
 }
 
 fn unavailable(detail: impl Into<String>) -> Problem {
@@ -373,7 +383,7 @@ fn unavailable(detail: impl Into<String>) -> Problem {
 
 const ENDED: &str = "the service has ended: start it again";
 
-type PathOf<T> = Result<Path<T>, PathRejection>;
+pub(super) type PathOf<T> = Result<Path<T>, PathRejection>;
 
 /// The range of members to return.
 #[derive(Deserialize)]
@@ -387,11 +397,34 @@ struct Portion {
     limit: usize,
 }
 
+/// The range of the trail to return.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Since {
+    /// The number of the first record.
+    #[serde(default)]
+    since: u64,
+    /// The maximum number of records.
+    #[serde(default = "Portion::usual")]
+    limit: usize,
+}
+
+fn require_portion(limit: usize) -> Result<(), Problem> {
+    if (1..=MOST_IN_A_PORTION).contains(&limit) {
+        return Ok(());
+    }
+    let detail = format!("limit is {limit}: it can be 1 to {MOST_IN_A_PORTION}");
+    Err(Problem::new(StatusCode::BAD_REQUEST, detail))
+}
+
 impl Portion {
     const fn usual() -> usize {
         100
     }
 }
 
-/// The maximum number of members in one answer.
-const MOST_MEMBERS: usize = 1_000;
+/// The last number of a record that every reader of JSON can tell from the next one: 2^53 - 1.
+const LAST_RECORD: u64 = (1 << 53) - 1;
+
+/// The maximum number of members or records in one answer.
+const MOST_IN_A_PORTION: usize = 1_000;

@@ -126,13 +126,14 @@ impl RecordedExchange {
         for offered in [
             Some(OfferedPlace { epoch: other.epoch, ..genuine }),
             Some(OfferedPlace { epoch: genuine.epoch + 100, ..genuine }),
+            Some(OfferedPlace { active: genuine.active + 1, ..genuine }),
             Some(OfferedPlace { place: Place::new(7, &INSTANCE), ..genuine }),
             Some(OfferedPlace { resumptions: Some(0), ..genuine }),
             Some(OfferedPlace { stamp: genuine.stamp + 1, ..genuine }),
             Some(other),
             None,
         ] {
-            let OfferedPlace { epoch, resumptions, stamp, .. } = offered.unwrap_or(genuine);
+            let OfferedPlace { epoch, active, resumptions, stamp, .. } = offered.unwrap_or(genuine);
             let place = offered.map(|offered| offered.place);
             let content = content(offered.as_ref());
             let parts: [&[u8]; 2] = [&victim.waiting.hash, &content];
@@ -148,6 +149,7 @@ impl RecordedExchange {
                     let offer = encoded(&Offer {
                         place,
                         epoch,
+                        active,
                         resumptions,
                         stamp,
                         hash,
@@ -206,9 +208,10 @@ impl AskedDevice {
         let credentials = JoinCredentials { prefix: "a", name: NAMES[number], identity, shared };
         let place = Place::new(number as u32, &INSTANCE);
         let wanted = stamp.is_multiple_of(2).then_some(place);
-        let waiting = ask(credentials, [5; 8], &[exponent + 1; 32], stamp, wanted, false);
+        let waiting = ask(credentials, [5; 8], &[exponent + 1; 32], stamp, wanted, false, None);
         let request = JoinRequest::read(&waiting.bytes).unwrap();
-        let offered = OfferedPlace { place, epoch: 10 + stamp, resumptions: None, stamp };
+        let (epoch, active) = (10 + stamp, 9 + stamp);
+        let offered = OfferedPlace { place, epoch, active, resumptions: None, stamp };
         let offer = request.offer(offered, service, shared);
         let own = (service, shared, 100 + stamp as u8);
         let welcome = SealedWelcome::new(&request, service.public(), own);
@@ -236,6 +239,7 @@ impl SealedWelcome {
             founded: 8,
             instance: INSTANCE.into(),
             epoch: 0,
+            certificate: None,
         };
         let answer = request.answer(&welcome, signer, shared, &[exponent + 1; 32]).unwrap();
         let (public, sealed, signature): (ByteArray<32>, ByteVec, ByteArray<64>) =
@@ -256,7 +260,7 @@ fn secret(byte: u8) -> Secret {
 
 /// The point of an exponent, which [`ask`] and [`SealedWelcome::new`] take.
 fn point(exponent: u8) -> [u8; 32] {
-    PublicKey::from(&StaticSecret::from([exponent + 1; 32])).to_bytes()
+    AgreementKey::from_bytes(&[exponent + 1; 32]).public()
 }
 
 const NAMES: [&str; 5] = ["alice", "bob", "carol", "insider", "insider"];

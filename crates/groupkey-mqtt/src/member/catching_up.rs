@@ -14,6 +14,7 @@ use rand_core::Rng;
 use super::{TRIES, pause_after};
 use crate::join::{Offered, WaitingRequest};
 use crate::keyring::Secret;
+use crate::participant::Staged;
 use crate::runtime::{MILLISECOND, SECOND};
 
 /// What a member knows of epochs that it missed. All times and waits are in ns.
@@ -25,6 +26,8 @@ pub(super) struct CatchingUp {
     resumptions: BTreeMap<(u64, u64), u32>,
     /// The first epochs of these groups whose keys count.
     valid_from: BTreeMap<(u64, u64), Epoch>,
+    /// Which epochs of these groups members send under.
+    staged: BTreeMap<(u64, u64), Staged>,
     behind: Option<Behind>,
     /// When we ask the service for its epoch, because no notice came since we connected.
     notice_due: Option<u64>,
@@ -61,6 +64,7 @@ impl CatchingUp {
             announced: BTreeMap::new(),
             resumptions: BTreeMap::new(),
             valid_from: BTreeMap::new(),
+            staged: BTreeMap::new(),
             behind: None,
             notice_due: None,
             unread_due: None,
@@ -100,6 +104,17 @@ impl CatchingUp {
     /// Returns the first epoch of a group whose key counts.
     pub(super) fn valid_from(&self, group: (u64, u64)) -> Epoch {
         self.valid_from.get(&group).copied().unwrap_or_default()
+    }
+
+    /// Notes which epoch of a group members send under, which the service announced.
+    pub(super) fn note_staged(&mut self, group: (u64, u64), staged: Staged) {
+        let noted = self.staged.entry(group).or_default();
+        *noted = staged.max(*noted);
+    }
+
+    /// Returns which epoch of a group members send under.
+    pub(super) fn staged(&self, group: (u64, u64)) -> Option<Staged> {
+        self.staged.get(&group).copied()
     }
 
     /// Notes that we ask for what we missed now.

@@ -4,6 +4,9 @@
 //! which epoch the group is in now. The service's signed answer to a question does, as of the time of
 //! the question. A member asks when it has had no such proof for a while. If the last one is too old,
 //! it sends nothing: whoever was evicted since may have the key.
+//!
+//! A question says which epoch the member has, so it confirms that epoch to the service. If the service
+//! expects confirmations, the member asks within some time after each new key.
 
 use core::time::Duration;
 
@@ -12,7 +15,8 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
 use crate::generator::Generator;
-use crate::runtime::after;
+use crate::notice::Expectations;
+use crate::runtime::{SECOND, after};
 
 /// How a member makes sure that its key is the group's latest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +38,14 @@ pub(super) struct EpochProof {
     ahead: Option<(u64, u64)>,
     /// When we ask next.
     due: Option<u64>,
+    /// What the service expects.
+    expected: Expectations,
+    /// The epoch of our key.
+    reached: Epoch,
+    /// The epoch that we had when we asked last.
+    said: Option<u64>,
+    /// Whether the service's last word from us is that we are behind.
+    is_late: bool,
     /// Whether the member has reported that its proof is too old.
     is_reported: bool,
 }
@@ -56,11 +68,46 @@ impl Default for Freshness {
 
 impl EpochProof {
     pub(super) const fn new(settings: Freshness) -> Self {
-        Self { settings, proven: None, ahead: None, due: None, is_reported: false }
+        Self {
+            settings,
+            proven: None,
+            ahead: None,
+            due: None,
+            expected: Expectations { confirm_s: 0, ask_s: 0, activate_s: 0 },
+            reached: Epoch(0),
+            said: None,
+            is_late: false,
+            is_reported: false,
+        }
+    }
+
+    /// Notes what the service expects.
+    pub(super) fn expect(&mut self, expected: Expectations, now: u64, rng: &ChaCha20Rng) {
+        if self.expected == expected {
+            return;
+        }
+        self.expected = expected;
+        if self.reached > Epoch(0) {
+            let due = self.due;
+            self.ask_later(now, rng);
+            self.due = self.due.into_iter().chain(due).min();
+            self.confirm_soon(now, rng);
+        }
+    }
+
+    /// Returns what the service expects.
+    pub(super) const fn expectations(&self) -> Expectations {
+        self.expected
+    }
+
+    /// Notes that we asked, and the epoch that we had then.
+    pub(super) const fn asked(&mut self, epoch: Option<u64>) {
+        self.said = epoch;
     }
 
     /// Notes that the service said at `asked`, or later, that the group is in this epoch.
     pub(super) fn heard(&mut self, epoch: u64, asked: u64) {
+        self.is_late = self.said.is_some_and(|said| said < epoch);
         self.ahead = Some((epoch, asked));
     }
 
@@ -73,9 +120,15 @@ impl EpochProof {
     ) -> Option<ProofChange> {
         // The clock may have been set back.
         self.proven = self.proven.map(|proven| proven.min(now));
-        if let Some((_, asked)) = self.ahead.take_if(|(epoch, _)| reached.0 >= *epoch) {
+        let answer = self.ahead.take_if(|(epoch, _)| reached.0 >= *epoch);
+        if let Some((_, asked)) = answer {
             self.proven = self.proven.max(Some(asked.min(now)));
             self.ask_later(now, rng);
+        }
+        // The question may have been older than the key.
+        if self.reached != reached || answer.is_some() && self.said != Some(reached.0) {
+            self.reached = reached;
+            self.confirm_soon(now, rng);
         }
         let is_expired = self.is_expired(now);
         if is_expired == self.is_reported {
@@ -83,6 +136,11 @@ impl EpochProof {
         }
         self.is_reported = is_expired;
         Some(if is_expired { ProofChange::Expired } else { ProofChange::Renewed })
+    }
+
+    /// Returns the time at which our epoch was the group's for certain.
+    pub(super) const fn proven(&self) -> Option<u64> {
+        self.proven
     }
 
     /// Returns whether the last proof is too old to send anything.
@@ -107,7 +165,9 @@ impl EpochProof {
 
     /// Forgets a membership that ended.
     pub(super) const fn forget(&mut self) {
+        let expected = self.expected;
         *self = Self::new(self.settings);
+        self.expected = expected;
     }
 
     fn expiry(&self) -> Option<u64> {
@@ -116,13 +176,32 @@ impl EpochProof {
 
     /// Waits for a time in the last eighth of the interval: members must not all ask at once.
     fn ask_later(&mut self, now: u64, rng: &ChaCha20Rng) {
-        let Some(interval) = self.settings.proof else { return };
+        let expected = Some(self.expected.ask_s).filter(|&seconds| seconds > 0);
+        let expected = expected.map(|seconds| Duration::from_secs(seconds.into()));
+        let Some(interval) = self.settings.proof.into_iter().chain(expected).min() else { return };
         let latest = after(now, interval);
         // From a stream of its own: when a member asks changes nothing that its party draws.
         let early = Generator::stream(rng, PROOF_STREAM).next_u64() % ((latest - now) / 8).max(1);
         self.due = Some(latest - early);
     }
+
+    /// Confirms the epoch of our key at a random time in the service's window, unless we ask before. If
+    /// the service thinks that we are behind, we confirm it in any case.
+    fn confirm_soon(&mut self, now: u64, rng: &ChaCha20Rng) {
+        let window = match (self.expected.confirm_s, self.is_late) {
+            (0, false) => return,
+            (0, true) => CONFIRMATION,
+            (seconds, _) => u64::from(seconds) * SECOND,
+        };
+        self.is_late = false;
+        let wait = Generator::stream(rng, PROOF_STREAM).next_u64() % window;
+        let due = now.saturating_add(wait);
+        self.due = Some(self.due.map_or(due, |other| other.min(due)));
+    }
 }
+
+/// Within how long a member that was behind confirms that it is not, if the service has no window, ns.
+const CONFIRMATION: u64 = 60 * SECOND;
 
 const PROOF_STREAM: u64 = 4;
 
@@ -150,6 +229,37 @@ mod tests {
         assert!((100 * SECOND..=110 * SECOND).contains(&due), "{due}");
         assert!(!proof.is_expired(310 * SECOND - 1) && proof.is_expired(310 * SECOND));
         assert!(!proof.asks(due - 1, &rng) && proof.asks(due, &rng) && !proof.asks(due, &rng));
+    }
+
+    #[test]
+    fn a_new_epoch_is_confirmed_within_the_window_and_once() {
+        let (mut proof, rng) = (EpochProof::new(settings()), ChaCha20Rng::seed_from_u64(1));
+        proof.heard(1, 0);
+        assert_eq!(proof.follow(Epoch(1), 0, &rng), None);
+        assert!(proof.due().unwrap() >= 70 * SECOND, "nobody expects a confirmation");
+        proof.expect(Expectations { confirm_s: 10, ..Expectations::default() }, SECOND, &rng);
+        let due = proof.due().unwrap();
+        assert!((SECOND..11 * SECOND).contains(&due), "{due}");
+        assert!(proof.asks(due, &rng));
+        proof.asked(Some(1));
+        proof.heard(1, due);
+        assert_eq!(proof.follow(Epoch(1), due, &rng), None);
+        assert!(proof.due().unwrap() >= due + 70 * SECOND, "it has confirmed the epoch");
+        assert_eq!(proof.follow(Epoch(2), 20 * SECOND, &rng), None);
+        assert!((20 * SECOND..30 * SECOND).contains(&proof.due().unwrap()));
+        proof.expect(Expectations { ask_s: 8, ..Expectations::default() }, 20 * SECOND, &rng);
+        assert!(proof.due().unwrap() <= 28 * SECOND, "more often than by itself");
+    }
+
+    #[test]
+    fn who_was_behind_says_when_it_is_no_longer() {
+        let (mut proof, rng) = (EpochProof::new(settings()), ChaCha20Rng::seed_from_u64(1));
+        proof.heard(1, 0);
+        assert_eq!(proof.follow(Epoch(1), 0, &rng), None);
+        proof.asked(Some(1));
+        proof.heard(2, SECOND);
+        assert_eq!(proof.follow(Epoch(2), 2 * SECOND, &rng), None);
+        assert!(proof.due().unwrap() <= 2 * SECOND + CONFIRMATION);
     }
 
     #[test]

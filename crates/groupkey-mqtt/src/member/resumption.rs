@@ -179,7 +179,7 @@ impl Member {
         if is_in_vain {
             self.queue.report(MemberEvent::NotIn(Hint::NoAnswer));
         }
-        let request = self.request(attempt, self.place, true, now, rng);
+        let request = self.request(attempt, self.place, true, None, now, rng);
         if let Some(resuming) = &mut self.resuming {
             resuming.asked(request);
         }
@@ -272,7 +272,7 @@ impl Member {
 const MEMORY_STREAM: u64 = 1 << 61;
 
 /// The version of the kept form.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 const SEALED: &[u8] = b"groupkey membership at rest 1";
 
@@ -311,6 +311,7 @@ mod tests {
             founded: 5,
             instance: [6; 16].into(),
             epoch: 4,
+            certificate: None,
         };
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let ours = credentials("a", "p", &identity);

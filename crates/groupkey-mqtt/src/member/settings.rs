@@ -29,7 +29,7 @@ pub struct MemberSettings {
     /// Which weak forms of a group the device accepts. It joins no weaker group, and follows no change
     /// to one.
     pub allowed: Allowed,
-    /// Settings of messages to the group.
+    /// Settings of messages to the group. Whether members sign, the service says.
     pub messages: messages::MessageSettings,
     /// How the device makes sure that its key is the group's latest.
     pub freshness: Freshness,

@@ -257,7 +257,7 @@ impl Member {
             successor.due = None;
         }
         let (attempt, place) = (successor.attempt, successor.place);
-        let request = self.request(attempt, Some(place), false, now, rng);
+        let request = self.request(attempt, Some(place), false, None, now, rng);
         let Some(successor) = &mut self.succession.next else { return };
         if successor.asked.len() >= ASKED {
             successor.asked.remove(0);
@@ -484,7 +484,7 @@ mod tests {
     use alloc::borrow::ToOwned;
     use alloc::vec;
 
-    use groupkey::catalogue;
+    use groupkey::{Instance, MemberId, catalogue};
     use rand_core::SeedableRng;
 
     use super::*;
@@ -492,11 +492,17 @@ mod tests {
     use crate::join::{JoinRequest, Welcome};
     use crate::keyring::Secret;
     use crate::member::MemberSettings;
+    use crate::sender_certificate::certify;
 
     #[test]
     fn a_welcome_to_another_form_than_the_announced_one_is_refused() {
         let service = Secret::from_bytes([1; 32]);
         let form = |scheme| GroupForm::of(catalogue::scheme(scheme).unwrap());
+        let identity = Secret::from_bytes([2; 32]);
+        let certificate = |scheme, founding: u8| {
+            let setting = form(scheme).setting("groupkey/1", Instance([founding; 16]));
+            certify(&setting.context, MemberId(0), &identity.public(), &service)
+        };
         let welcome = |scheme, founding: u8| Welcome {
             member: 0,
             form: form(scheme).write(),
@@ -506,11 +512,12 @@ mod tests {
             founded: founding.into(),
             instance: [founding; 16].into(),
             epoch: 0,
+            certificate: Some(certificate(scheme, founding).into()),
         };
         let mut member = Member::new(MemberSettings {
             prefix: "groupkey/1".to_owned(),
             name: "a".to_owned(),
-            identity: Secret::from_bytes([2; 32]),
+            identity: identity.clone(),
             shared: None,
             service: Some(service.public()),
             allowed: Default::default(),

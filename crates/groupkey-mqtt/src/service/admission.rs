@@ -7,7 +7,6 @@ use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::time::Duration;
 
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -15,12 +14,13 @@ use subtle::ConstantTimeEq;
 use super::allowance::verifications;
 use super::event::RefusalReason;
 use super::roster::{DeviceRecord, DeviceRoster, DeviceStanding};
+use super::waiting_list::WaitingList;
 use super::welcomes::Welcomes;
 use crate::join::{JoinRequest, JoinRequestBody, secret_id};
 use crate::keyring::Secret;
 use crate::policy::Policy;
 use crate::rate_limit::RateLimit;
-use crate::runtime::{SECOND, after};
+use crate::runtime::SECOND;
 
 /// A device that may join.
 pub(super) struct Applicant {
@@ -66,10 +66,12 @@ pub(super) struct Admission {
     tokens: BTreeMap<[u8; 8], usize>,
     /// Numbers that were offered to devices and are not used yet.
     offers: BTreeMap<String, u32>,
+    /// One more than the highest number that was offered.
+    next_offer: u32,
     /// The attempt and the time (ns) of the last answer to each device.
     answers: BTreeMap<String, ([u8; 8], u64)>,
     welcomes: Welcomes,
-    waiting: Vec<Applicant>,
+    waiting: WaitingList,
     /// When waiting devices are admitted, ns.
     due: Option<u64>,
     /// Whether a group of two is founded anew: it must not wait for more.
@@ -86,9 +88,10 @@ impl Admission {
         Self {
             tokens: policy.tokens.iter().map(secret_id).zip(0..).collect(),
             offers: BTreeMap::new(),
+            next_offer: 0,
             answers: BTreeMap::new(),
             welcomes: Welcomes::default(),
-            waiting: Vec::new(),
+            waiting: WaitingList::default(),
             due: None,
             founds_with_two: false,
             refusals: BTreeMap::new(),
@@ -118,9 +121,9 @@ impl Admission {
         let returns = roster.record(&body.name).is_some_and(|(_, record)| {
             record.token == Some(hash) && record.identity == *body.identity
         });
-        let mut others = self.waiting.iter().filter(|other| other.name() != body.name);
-        let spent =
-            roster.has_used(&hash) && !returns || others.any(|other| other.token == Some(hash));
+        let waits = self.waiting.with_token(&hash);
+        let spent = roster.has_used(&hash) && !returns
+            || waits.is_some_and(|other| other.name() != body.name);
         let may_have_the_name = is_its_name.unwrap_or_else(|| {
             self.waiting(&body.name).is_none_or(|before| {
                 before.token == Some(hash) || before.request.body.identity == body.identity
@@ -140,18 +143,30 @@ impl Admission {
         self.verifications.failed();
     }
 
-    /// Returns the number of a name: its former number, the offered number, or the next free number.
-    pub(super) fn number_for(&mut self, name: &str, roster: &DeviceRoster, limit: usize) -> u32 {
-        if let Some((number, _)) = roster.record(name) {
+    /// Returns the number of a device: its former number, the offered number, or the next free number.
+    /// Other hardware under its name has another one.
+    pub(super) fn number_for(
+        &mut self,
+        body: &JoinRequestBody,
+        roster: &DeviceRoster,
+        limit: usize,
+    ) -> u32 {
+        let name = &body.name;
+        let record = roster.record(name);
+        if let Some((number, _)) = record.filter(|(_, record)| record.identity == *body.identity) {
             return number;
         }
-        let highest = self.offers.values().copied().max();
-        let next = roster.next_number().max(highest.map_or(0, |number| number + 1));
+        if let Some(&offered) = self.offers.get(name) {
+            return offered;
+        }
         if self.offers.len() >= limit {
             // A device that has not used its offer gets another one.
             self.offers.clear();
         }
-        *self.offers.entry(name.to_owned()).or_insert(next)
+        let number = roster.next_number().max(self.next_offer);
+        self.next_offer = number + 1;
+        self.offers.insert(name.to_owned(), number);
+        number
     }
 
     /// Forgets the number that was offered to a device: the device uses it.
@@ -231,22 +246,17 @@ impl Admission {
 
     /// Lets a device wait, in place of its earlier request.
     pub(super) fn wait(&mut self, applicant: Applicant, limit: usize) -> Waiting {
-        match self.waiting.iter().position(|other| other.name() == applicant.name()) {
-            Some(index) => {
-                self.waiting[index] = applicant;
-                Waiting::StillWaits
-            }
-            None if self.waiting.len() >= limit => Waiting::NoRoom,
-            None => {
-                self.waiting.push(applicant);
-                Waiting::Waits
-            }
+        let waited = self.waiting.of(applicant.name()).is_some();
+        if !waited && self.waiting.len() >= limit {
+            return Waiting::NoRoom;
         }
+        self.waiting.put(applicant);
+        if waited { Waiting::StillWaits } else { Waiting::Waits }
     }
 
     /// Returns the waiting device of this name.
     pub(super) fn waiting(&self, name: &str) -> Option<&Applicant> {
-        self.waiting.iter().find(|applicant| applicant.name() == name)
+        self.waiting.of(name)
     }
 
     /// Returns how many devices wait.
@@ -256,12 +266,12 @@ impl Admission {
 
     /// Lets a device wait no longer.
     pub(super) fn dismiss(&mut self, name: &str) {
-        self.waiting.retain(|applicant| applicant.name() != name);
+        self.waiting.remove(name);
     }
 
     /// Lets no device wait any longer. Returns how many did.
     pub(super) fn dismiss_all(&mut self) -> usize {
-        self.waiting.drain(..).count()
+        self.waiting.take().len()
     }
 
     /// Lets two devices found the group, as many as it had.
@@ -279,9 +289,14 @@ impl Admission {
         self.due
     }
 
-    /// Admits waiting devices when `batch` is over, or earlier if that is due.
-    pub(super) fn schedule(&mut self, now: u64, batch: Duration) {
-        self.due.get_or_insert_with(|| after(now, batch));
+    /// Admits waiting devices at this time, or earlier if that is due.
+    pub(super) fn schedule(&mut self, at: u64) {
+        self.due.get_or_insert(at);
+    }
+
+    /// Admits waiting devices at this time.
+    pub(super) const fn put_off(&mut self, until: u64) {
+        self.due = Some(until);
     }
 
     /// Forgets that an admission is due, because it takes place.
@@ -306,7 +321,7 @@ impl Admission {
         let may_come_at = |applicant: &Applicant| {
             member(applicant).map_or(0, |it: &DeviceRecord| it.may_return_at(now))
         };
-        let waiting = core::mem::take(&mut self.waiting);
+        let waiting = self.waiting.take();
         let (mut waiting, patient): (Vec<_>, Vec<_>) =
             waiting.into_iter().partition(|applicant| may_come_at(applicant) <= now);
         waiting.sort_by_key(|applicant| member(applicant).is_some());
@@ -318,9 +333,27 @@ impl Admission {
         }
         let returns = patient.iter().map(may_come_at).min();
         let retry = (!later.is_empty()).then_some(retry).into_iter().chain(returns).min();
-        self.waiting = later;
-        self.waiting.extend(patient);
+        self.waiting.extend(later.into_iter().chain(patient));
         AdmissionBatch { fresh, returning, retry }
+    }
+
+    /// Takes the devices that are no members, `at_once` at most. The others wait until `later`.
+    pub(super) fn take_fresh(
+        &mut self,
+        roster: &DeviceRoster,
+        at_once: usize,
+        later: u64,
+    ) -> Vec<Applicant> {
+        let is_fresh = |applicant: &Applicant| {
+            let record = roster.record(applicant.name());
+            record.is_none_or(|(_, record)| !record.standing.is_current())
+        };
+        let (mut fresh, mut others): (Vec<_>, Vec<_>) =
+            self.waiting.take().into_iter().partition(is_fresh);
+        others.extend(fresh.split_off(fresh.len().min(at_once)));
+        self.due = self.due.filter(|_| !others.is_empty()).map(|due| due.max(later));
+        self.waiting.extend(others);
+        fresh
     }
 
     /// Ends an admission. The members `stuck` can leave only when another device joins.
@@ -364,13 +397,13 @@ const REPORTED_AGAIN: u64 = 60 * SECOND;
 const REFUSALS: usize = 100;
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use groupkey::catalogue;
 
     use super::super::log_entry;
     use super::*;
     use crate::GroupForm;
-    use crate::join::{JoinCredentials, ask};
+    use crate::join::{JoinCredentials, ask, hashed};
     use crate::local_parties::OwnedCommand;
 
     fn policy() -> Policy {
@@ -380,10 +413,10 @@ mod tests {
     fn request(name: &str, identity: u8, shared: Option<&Secret>) -> JoinRequest {
         let identity = Secret::from_bytes([identity; 32]);
         let credentials = JoinCredentials { prefix: "p", name, identity: &identity, shared };
-        JoinRequest::read(&ask(credentials, [1; 8], &[2; 32], 3, None, false).bytes).unwrap()
+        JoinRequest::read(&ask(credentials, [1; 8], &[2; 32], 3, None, false, None).bytes).unwrap()
     }
 
-    fn applicant(name: &str) -> Applicant {
+    pub(in super::super) fn applicant(name: &str) -> Applicant {
         Applicant { request: request(name, 1, None), shared: None, token: None }
     }
 
@@ -433,10 +466,25 @@ mod tests {
     fn numbers_are_offered_once_and_members_keep_theirs() {
         let mut admission = Admission::new(&policy());
         let roster = members(&["a", "b"]);
-        let mut number = |name| admission.number_for(name, &roster, 3);
+        let mut number = |name| admission.number_for(&request(name, 1, None).body, &roster, 3);
         assert_eq!([number("b"), number("c"), number("d"), number("c")], [1, 2, 3, 2]);
         // With three offers there is no more room: all are forgotten, and no number comes twice.
         assert_eq!([number("e"), number("f"), number("c")], [4, 5, 6]);
+    }
+
+    /// A certificate of the number says which key speaks for it.
+    #[test]
+    fn other_hardware_under_a_name_has_another_number() {
+        let mut admission = Admission::new(&policy());
+        let mut roster = members(&["a", "b"]);
+        let mut number = |roster: &DeviceRoster, identity| {
+            admission.number_for(&request("b", identity, None).body, roster, 3)
+        };
+        assert_eq!([number(&roster, 1), number(&roster, 2)], [1, 2]);
+        let admission = Applicant { request: request("b", 2, None), shared: None, token: None };
+        assert_eq!(roster.admit(&admission.as_member(2)), Some(1));
+        assert_eq!((number(&roster, 2), roster.next_number(), roster.current()), (2, 3, 1));
+        assert!(roster.records(1).all(|(number, _)| number == 2), "the former one is forgotten");
     }
 
     #[test]
@@ -486,10 +534,13 @@ mod tests {
     fn a_number_that_was_used_is_offered_to_nobody_else_and_all_that_wait_are_counted() {
         let mut admission = Admission::new(&policy());
         let none = DeviceRoster::default();
-        assert_eq!(admission.number_for("a", &none, 9), 0);
-        assert_eq!(admission.number_for("b", &none, 9), 1);
+        let number = |admission: &mut Admission, name| {
+            admission.number_for(&request(name, 1, None).body, &none, 9)
+        };
+        assert_eq!(number(&mut admission, "a"), 0);
+        assert_eq!(number(&mut admission, "b"), 1);
         admission.use_offer("a");
-        assert_eq!(admission.number_for("a", &none, 9), 2, "its place in the group is gone");
+        assert_eq!(number(&mut admission, "a"), 2, "its place in the group is gone");
         for name in ["a", "b"] {
             admission.wait(applicant(name), 9);
         }
@@ -515,5 +566,26 @@ mod tests {
                 admission.permission(&request(name, 1, Some(&token)), &policy, &roster);
             assert_eq!(permission.is_some(), is_permitted, "{name}");
         }
+    }
+
+    /// The request names its token, so the service computes the same for it among 1 and among 4,000.
+    #[test]
+    fn unused_tokens_cost_a_request_nothing() {
+        let roster = DeviceRoster::default();
+        let token = |number: u16| {
+            let mut bytes = [9; 32];
+            bytes[..2].copy_from_slice(&number.to_be_bytes());
+            Secret::from_bytes(bytes)
+        };
+        let [cost, among_many] = [1, 4_000].map(|count| {
+            let policy = Policy { tokens: (0..count).map(token).collect(), ..policy() };
+            let admission = Admission::new(&policy);
+            let request = request("a", 1, Some(&token(count - 1)));
+            let before = hashed::count();
+            let permission = admission.permission(&request, &policy, &roster).unwrap();
+            assert!(request.proves(&permission.shared.unwrap()));
+            hashed::count() - before
+        });
+        assert_eq!((cost, among_many), (1, 1));
     }
 }

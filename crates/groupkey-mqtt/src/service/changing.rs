@@ -14,6 +14,7 @@ use super::group::{EnrolmentMessage, LiveGroup, draw_instance};
 use super::joining::channel_secret;
 use super::log_entry::{LogEntry, Secrets};
 use super::succession::{ChangeError, SuccessionAction, Successor, UnderWay, check_members};
+use super::trail::{Actor, TrailOperation};
 use crate::group_form::GroupForm;
 use crate::local_parties::{OwnedCommand, StepOutput};
 use crate::runtime::{Fatal, MILLISECOND};
@@ -37,8 +38,19 @@ impl Service {
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), OperationError> {
-        self.require_confirmed()?;
-        self.ready_for_the_operator()?;
+        let scheme = form.configuration.scheme().id;
+        self.trail.begin(TrailOperation::BeginChange, Some(scheme));
+        let done = self.begin_change(form, now, rng);
+        self.settled(done, now)
+    }
+
+    fn begin_change(
+        &mut self,
+        form: GroupForm,
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<(), OperationError> {
+        self.require_ready()?;
         let form = GroupForm { group: self.group.form().group, ..form };
         let members = self.roster.current() - self.roster.barred_members().len();
         self.succession.check(&form, &self.group, &self.policy, members)?;
@@ -52,7 +64,12 @@ impl Service {
 
     /// Gives up the change that is under way. Returns whether there was one. Members forget it.
     pub fn cancel_change(&mut self) -> bool {
-        self.succession.cancel()
+        self.trail.begin(TrailOperation::CancelChange, None);
+        let is_cancelled = self.succession.cancel();
+        if !is_cancelled {
+            self.trail.withdraw();
+        }
+        is_cancelled
     }
 
     /// Returns the change that is under way.
@@ -144,11 +161,13 @@ impl Service {
         let Created { group, commands, enrolment, left } = created;
         let scheme = form.configuration.scheme().id;
         self.replace_group(group);
+        self.trail.begin_by(Actor::Service, TrailOperation::Change, Some(scheme));
         let members = self.roster.members().map(|(number, _)| number);
         let missing: Vec<_> = members.filter(|number| !asked.contains_key(number)).collect();
         missing.iter().for_each(|&member| self.roster.leave(member));
         for (&member, applicant) in &asked {
             self.admit_to_roster(&applicant.as_member(member));
+            self.sightings.admit(member, now);
         }
         for command in &commands {
             self.roster.note(command);
@@ -207,6 +226,9 @@ impl Service {
         self.policy.form = group.form().clone();
         self.group = group;
         self.admission.forget_welcomes();
+        self.sightings.forget_all();
+        self.staging.restore(Epoch(0));
+        self.staging.hurry();
         // Epochs begin anew.
         self.announcing.restore(Epoch(0));
     }

@@ -12,6 +12,7 @@ use zeroize::Zeroize;
 use super::continuity::FoundingState;
 use super::log_entry::{Secrets, Versions};
 use super::roster::SavedRecord;
+use super::trail::SavedTrail;
 use crate::group_form::EncodedForm;
 
 /// The state of a service.
@@ -54,6 +55,9 @@ pub(super) struct Checkpoint {
     /// The first epoch whose key counts.
     #[n(13)]
     pub(super) valid_from: u64,
+    /// Who did what.
+    #[n(20)]
+    pub(super) trail: SavedTrail,
 }
 
 /// A party's number and saved state.

@@ -9,6 +9,7 @@ use super::continuity::{Conclusion, SILENCE};
 use super::error::OperationError;
 use super::event::ServiceEvent;
 use super::log_entry::LogEntry;
+use super::trail::TrailOperation;
 use crate::notice::Notice;
 use crate::runtime::{Fatal, Input, Runtime};
 use crate::successor_announcement::SuccessorAnnouncement;
@@ -32,6 +33,7 @@ impl Service {
     /// that says so. A notice that shows the opposite still ends the service.
     pub fn accept_state(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
         self.faults.alive()?;
+        self.trail.begin(TrailOperation::Accept, None);
         let verdict = self.continuity.accept();
         self.follow(verdict, self.group.founded(), now, rng)
     }
@@ -43,6 +45,7 @@ impl Service {
     /// continues.
     pub fn found_anew(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
         self.faults.alive()?;
+        self.trail.begin(TrailOperation::Found, None);
         let verdict = self.continuity.found_anew(self.group.key().is_some());
         self.follow(verdict, self.group.founded(), now, rng)
     }
@@ -87,6 +90,9 @@ impl Service {
     ) -> Result<(), Fatal> {
         if *place == TopicKind::Epoch && SuccessorAnnouncement::read(payload).is_some() {
             // Our own.
+            return Ok(());
+        }
+        if self.is_confirmed() && self.announcing.has_made(payload) {
             return Ok(());
         }
         if !self.verifications.allows(now) {

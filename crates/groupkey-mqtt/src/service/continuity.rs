@@ -102,7 +102,10 @@ impl Continuity {
     /// Notes an entry of the log.
     pub(super) const fn note(&mut self, entry: &LogEntry) {
         match entry {
-            LogEntry::Opened(_) | LogEntry::Stopped | LogEntry::Checked(_) => {}
+            LogEntry::Checked(_)
+            | LogEntry::Opened(_)
+            | LogEntry::Operated(..)
+            | LogEntry::Stopped => {}
             LogEntry::Postdated(_, _, is_ordered) => {
                 if *is_ordered && !self.is_founded() {
                     self.founding = FoundingState::Ordered;
@@ -308,7 +311,16 @@ mod tests {
         hash: u8,
     ) -> Conclusion {
         let secret = Secret::from_bytes([1; 32]);
-        let reached = ReachedEpoch { group: 1, founded, epoch, resumptions: 0, valid_from: 0 };
+        let (resumptions, valid_from, active, expectations) = Default::default();
+        let reached = ReachedEpoch {
+            group: 1,
+            founded,
+            epoch,
+            resumptions,
+            valid_from,
+            active,
+            expectations,
+        };
         let notice = Notice::write("p", reached, 3, (7, [hash; 32]), &secret);
         let notice = Notice::verified(&notice, "p", &secret.public()).unwrap();
         continuity.compare(&place, &notice, (100, Epoch(5)), |state| Some(state.hash == [1; 32]))

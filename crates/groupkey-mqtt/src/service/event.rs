@@ -9,6 +9,12 @@ use super::succession::ChangeError;
 /// An event that a service reports to its operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServiceEvent {
+    /// The members send under the key of this epoch, which has waited
+    /// ([`Policy::activate`](crate::Policy::activate)).
+    Activated {
+        /// The epoch.
+        epoch: Epoch,
+    },
     /// A device is a member now.
     Admitted {
         /// Its name.
@@ -74,6 +80,14 @@ pub enum ServiceEvent {
         /// Its number.
         member: MemberId,
     },
+    /// A member is out, because it was not heard for
+    /// [`Policy::evict_silent_after`](crate::Policy::evict_silent_after). It may join again.
+    Silent {
+        /// Its name.
+        name: String,
+        /// Its number.
+        member: MemberId,
+    },
     /// The broker retains no notice that shows whether the store is the service's last state. The
     /// service does nothing until the operator accepts the state. An evicted device may be a member
     /// again in an old copy.
@@ -109,4 +123,10 @@ pub struct DeviceStatus<'a> {
     pub is_current: bool,
     /// Whether it was evicted, and may not rejoin until it is readmitted.
     pub is_barred: bool,
+    /// The latest epoch that it said to have since the service began.
+    pub confirmed: Option<Epoch>,
+    /// When it last asked for anything since the service began, ns since 1970.
+    pub seen: Option<u64>,
+    /// Whether it said since the last change of the key that it has an earlier one.
+    pub is_behind: bool,
 }

@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use groupkey::error::Misuse;
-use groupkey::protection::Guard;
+use groupkey::protection::{Directory, Guard};
 use groupkey::{Channel, Epoch, Error, GroupContext, Instance, Key, MemberId, Operation, PartyId};
 use minicbor::bytes::ByteArray;
 use rand_chacha::ChaCha20Rng;
@@ -23,7 +23,8 @@ use crate::group_form::GroupForm;
 use crate::join::{Place, Welcome};
 use crate::keyring::{Keyring, Secret};
 use crate::local_parties::{LocalParties, OwnedCommand, PartyInput, StepOutput};
-use crate::notice::{Farewell, Notice, ReachedEpoch};
+use crate::notice::{Expectations, Farewell, Notice, ReachedEpoch};
+use crate::sender_certificate::certify;
 use crate::topics::Topics;
 
 /// The group in force. Its parties are the controller and the controllers of its subgroups.
@@ -49,7 +50,7 @@ pub(super) type EnrolmentMessage = (MemberId, Zeroizing<Vec<u8>>);
 impl LiveGroup {
     /// Founds a group of a form, which has a controller.
     pub(super) fn new(form: GroupForm, secrets: &Secrets, prefix: &str) -> Self {
-        let identity = Secret::from_bytes(secrets.identity.into());
+        let identity = Secret::from_bytes(secrets.identity.into()).signing_often();
         let mac = secrets.mac.map(|key| Secret::from_bytes(key.into()));
         let subgroups: Vec<_> =
             secrets.subgroups.iter().map(|secret| Secret::from_bytes((*secret).into())).collect();
@@ -98,6 +99,18 @@ impl LiveGroup {
 
     pub(super) fn key(&self) -> Option<(Epoch, &Key)> {
         self.parties.group_key(PartyId::Controller)
+    }
+
+    /// Fills `output` with bytes that follow from the group key. Returns the epoch.
+    pub(super) fn export(
+        &self,
+        label: &str,
+        context: &[u8],
+        output: &mut [u8],
+    ) -> Result<Epoch, Error> {
+        let key = self.key().ok_or(Misuse::NotCreated)?;
+        self.parties.setting().export(key, label, context, output)?;
+        Ok(key.0)
     }
 
     /// Returns the epoch: 0 before there is a key.
@@ -179,7 +192,17 @@ impl LiveGroup {
             founded: self.founded,
             instance: self.instance,
             epoch: self.epoch().0,
+            certificate: self.certificate(member).map(Into::into),
         }
+    }
+
+    /// Signs a member's certificate, if members sign and the member is known.
+    fn certificate(&self, member: u32) -> Option<[u8; 64]> {
+        let member = MemberId(member);
+        let public = self.parties.keyring.public_identity(member.into())?;
+        let public = public.to_ed25519_bytes()?;
+        let signs = self.form().has_signed_senders();
+        signs.then(|| certify(self.context(), member, &public, &self.identity))
     }
 
     /// Signs a notice of the epoch, for the group under this prefix of topics.
@@ -189,10 +212,12 @@ impl LiveGroup {
         members: usize,
         resumptions: u32,
         state: &LogState,
+        (active, expectations): (Epoch, Expectations),
     ) -> Vec<u8> {
         let (group, epoch) = (self.form().group.0, self.epoch().0);
-        let (founded, valid_from) = (self.founded, self.valid_from.0);
-        let reached = ReachedEpoch { group, founded, epoch, resumptions, valid_from };
+        let (founded, valid_from, active) = (self.founded, self.valid_from.0, active.0);
+        let reached =
+            ReachedEpoch { group, founded, epoch, resumptions, valid_from, active, expectations };
         let state = (state.entries, state.hash);
         Notice::write(prefix, reached, members as u64, state, &self.identity)
     }

@@ -11,12 +11,12 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use zeroize::Zeroizing;
 
-use super::Service;
 use super::admission::{Applicant, Permission, Waiting};
 use super::error::OperationError;
 use super::event::{RefusalReason, ServiceEvent};
 use super::group::{EnrolmentMessage, has};
 use super::log_entry::{self, LogEntry};
+use super::{AT_ONCE, Service};
 use crate::generator::Generator;
 use crate::join::{JoinRequest, OfferedPlace, Welcome};
 use crate::local_parties::OwnedCommand;
@@ -68,12 +68,16 @@ impl Service {
             return;
         }
         let applicant = Applicant { request, shared, token };
+        if !is_late {
+            self.note_request(&applicant.request.body, now);
+        }
         if is_late {
             // A recording, or a device without a clock.
             self.counters.replayed += 1;
             self.admission.failed();
-            let (name, limit) = (applicant.name(), self.policy.limits.waiting);
-            let number = self.admission.number_for(name, &self.roster, limit);
+            let limit = self.policy.limits.waiting;
+            let body = &applicant.request.body;
+            let number = self.admission.number_for(body, &self.roster, limit);
             self.offer(number, &applicant, now);
             return;
         }
@@ -96,7 +100,7 @@ impl Service {
     fn place(&mut self, applicant: Applicant, now: u64) {
         let body = &applicant.request.body;
         let waiting_limit = self.policy.limits.waiting;
-        let number = self.admission.number_for(&body.name, &self.roster, waiting_limit);
+        let number = self.admission.number_for(body, &self.roster, waiting_limit);
         if body.resumes {
             self.resume(number, applicant, now);
             return;
@@ -134,7 +138,7 @@ impl Service {
             Waiting::StillWaits | Waiting::Waits => {}
         }
         self.counters.taken += 1;
-        self.admission.schedule(now, self.policy.batch);
+        self.admission.schedule(after(now, self.policy.batch));
     }
 
     /// Offers a place in the group, unless an answer may still be on its way.
@@ -143,7 +147,8 @@ impl Service {
         if !self.admission.is_answered(request, self.policy.limits.waiting, now) {
             let (place, epoch) = (self.group.place(number), self.group.epoch().0);
             let stamp = self.last_stamp(&request.body.name);
-            let offered = OfferedPlace { place, epoch, resumptions: None, stamp };
+            let active = self.staging.active().0;
+            let offered = OfferedPlace { place, epoch, active, resumptions: None, stamp };
             let offer = request.offer(offered, self.group.identity(), shared.as_ref());
             let topic = self.topics.welcome(&request.body.name);
             self.publisher.publish_unstored(topic, offer, false);
@@ -211,9 +216,14 @@ impl Service {
         if founding && self.admission.count() < self.founders() {
             return Ok(());
         }
-        let room = self.group.most_members().saturating_sub(self.roster.current());
-        let at_once = if founding { self.admission.count() } else { AT_ONCE };
         let retry = after(now, self.policy.batch.max(RETRY));
+        if !founding && self.publisher.unacknowledged() > BACKLOG {
+            // More would only wait for the broker.
+            self.admission.end(Some(retry), Vec::new());
+            return Ok(());
+        }
+        let room = self.group.most_members().saturating_sub(self.roster.current());
+        let at_once = if founding { self.admission.count() } else { self.at_once(AT_ONCE) };
         let batch = self.admission.take(&self.roster, (at_once, room), (now, retry));
         if !batch.fresh.is_empty() {
             self.take_in(batch.fresh, now, rng)?;
@@ -222,11 +232,7 @@ impl Service {
         if !stuck.is_empty() && self.roster.current() == 2 {
             return self.pair_anew(stuck, now, rng);
         }
-        for member in self.roster.barred_members() {
-            if let Err(OperationError::Fatal(fatal)) = self.remove(member, now, rng) {
-                return Err(fatal);
-            }
-        }
+        self.remove_evicted(&self.roster.barred_members(), now, rng)?;
         self.admission.end(batch.retry, stuck);
         self.commit(now)
     }
@@ -265,25 +271,31 @@ impl Service {
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<Vec<Applicant>, Fatal> {
-        let mut stuck = Vec::new();
-        for applicant in returning {
-            let Some((member, _)) = self.roster.record(applicant.name()) else { continue };
-            match self.command(OwnedCommand::Remove(member), now, rng) {
-                Ok(_) => {
-                    self.roster.note_return(member, now);
-                    self.take_in(vec![applicant], now, rng)?;
-                }
-                Err(OperationError::Fatal(fatal)) => return Err(fatal),
-                Err(_) => stuck.push(applicant),
-            }
+        let numbered = |applicant: Applicant| {
+            let (member, _) = self.roster.record(applicant.name())?;
+            Some((member, applicant))
+        };
+        let returning: Vec<_> = returning.into_iter().filter_map(numbered).collect();
+        let members: Vec<_> = returning.iter().map(|(member, _)| *member).collect();
+        let stuck = self.remove_all(&members, now, rng)?;
+        let (stuck, free): (Vec<_>, Vec<_>) =
+            returning.into_iter().partition(|(member, _)| stuck.contains_key(member));
+        free.iter().for_each(|(member, _)| self.roster.note_return(*member, now));
+        let applicants = |returning: Vec<(u32, Applicant)>| {
+            returning.into_iter().map(|(_, applicant)| applicant).collect::<Vec<_>>()
+        };
+        if !free.is_empty() {
+            self.take_in(applicants(free), now, rng)?;
         }
-        Ok(stuck)
+        Ok(applicants(stuck))
     }
 
     /// Adds a device to the roster, and accepts its messages.
     pub(super) fn admit_to_roster(&mut self, admission: &log_entry::AdmissionEntry) {
         self.group.learn(admission.member, &admission.identity);
-        self.roster.admit(admission);
+        if let Some(former) = self.roster.admit(admission) {
+            self.group.forget(former);
+        }
     }
 
     /// Enrols devices, sends their welcomes, and makes them members.
@@ -293,13 +305,28 @@ impl Service {
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Fatal> {
+        let members = self.enrol(&applicants, now, rng)?;
+        self.make_members(members, now, rng)
+    }
+
+    /// Enrols devices, and sends their welcomes. Returns their numbers, or none if the scheme refuses.
+    pub(super) fn enrol(
+        &mut self,
+        applicants: &[Applicant],
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<Vec<u32>, Fatal> {
         let mut members = Vec::new();
-        for applicant in &applicants {
-            let (name, limit) = (applicant.name(), self.policy.limits.waiting);
-            let number = self.admission.number_for(name, &self.roster, limit);
-            self.admission.use_offer(name);
+        if applicants.is_empty() {
+            return Ok(members);
+        }
+        for applicant in applicants {
+            let (body, limit) = (&applicant.request.body, self.policy.limits.waiting);
+            let number = self.admission.number_for(body, &self.roster, limit);
+            self.admission.use_offer(&body.name);
             let admission = applicant.as_member(number);
             self.admit_to_roster(&admission);
+            self.sightings.admit(number, now);
             self.log(&LogEntry::Admitted(admission));
             members.push(number);
         }
@@ -310,15 +337,15 @@ impl Service {
             Err(OperationError::Fatal(fatal)) => return Err(fatal),
             Err(_) => {
                 self.counters.refused += 1;
-                return Ok(());
+                return Ok(Vec::new());
             }
         };
-        self.welcome(&applicants, &members, &enrolment, &channel_secret, now);
+        self.welcome(applicants, &members, &enrolment, &channel_secret, now);
         for (applicant, &member) in applicants.iter().zip(&members) {
             let name = applicant.name().to_owned();
             self.publisher.report(ServiceEvent::Admitted { name, member: MemberId(member) });
         }
-        self.make_members(members, now, rng)
+        Ok(members)
     }
 
     /// Publishes the welcomes of devices that were enrolled.
@@ -343,13 +370,15 @@ impl Service {
         }
     }
 
-    fn make_members(
+    pub(super) fn make_members(
         &mut self,
         members: Vec<u32>,
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Fatal> {
-        let commands = if self.group.key().is_none() {
+        let commands = if members.is_empty() {
+            Vec::new()
+        } else if self.group.key().is_none() {
             vec![OwnedCommand::Create(members)]
         } else if members.len() > 1 && has(self.group.form(), Operation::Batch) {
             vec![OwnedCommand::Batch(members, Vec::new())]
@@ -392,12 +421,11 @@ pub(super) fn channel_secret(rng: &ChaCha20Rng) -> Zeroizing<[u8; 32]> {
     secret
 }
 
-/// The maximum number of devices that one admission adds to a running group. It keeps an operation
-/// short.
-const AT_ONCE: usize = 16;
+/// How many publishes the broker may owe an answer for when more devices are admitted.
+pub(super) const BACKLOG: usize = 1_024;
 
 /// How long to wait before the next attempt to admit devices.
-const RETRY: Duration = Duration::from_millis(500);
+pub(super) const RETRY: Duration = Duration::from_millis(20);
 
 /// The stream of randomness for the ephemeral keys of welcomes.
 const CHANNEL_STREAM: u64 = 1 << 62;

@@ -86,7 +86,8 @@ impl Log {
     /// Adds an entry to the current change.
     pub(super) fn add(&mut self, entry: &LogEntry) {
         // A new notice for each message of a member would tell nobody anything.
-        self.is_news |= !matches!(entry, LogEntry::Received(..) | LogEntry::Stopped);
+        self.is_news |=
+            !matches!(entry, LogEntry::Operated(..) | LogEntry::Received(..) | LogEntry::Stopped);
         self.append(entry);
     }
 

@@ -11,6 +11,7 @@ use rand_chacha::ChaCha20Rng;
 use zeroize::Zeroize;
 
 use super::checkpoint::Checkpoint;
+use super::trail::TrailRecord;
 use crate::generator::Generator;
 use crate::group_form::EncodedForm;
 use crate::local_parties::OwnedCommand;
@@ -63,6 +64,9 @@ pub(super) enum LogEntry {
     /// The keys before the present epoch count no longer.
     #[n(13)]
     Hardened,
+    /// A record of the trail, and its hash. It changes nothing of the group.
+    #[n(20)]
+    Operated(#[n(0)] Box<TrailRecord>, #[n(1)] ByteArray<32>),
 }
 
 /// What wrote a log.
@@ -84,7 +88,7 @@ impl Versions {
 }
 
 /// The version of the entries' form. The log of earlier programs had none.
-pub(super) const FORMAT: u32 = 6;
+pub(super) const FORMAT: u32 = 7;
 
 #[derive(Clone, Encode, Decode)]
 pub(super) struct Secrets {

@@ -16,6 +16,7 @@ use super::allowance::verifications;
 use super::checkpoint::Checkpoint;
 use super::continuity::Continuity;
 use super::error::OpenError;
+use super::evicting::WaitingEvictions;
 use super::faults::FaultPoints;
 use super::group::{LiveGroup, draw_instance};
 use super::history::OperationHistory;
@@ -24,8 +25,11 @@ use super::log_entry::{LogEntry, Secrets, Versions};
 use super::publisher::Publisher;
 use super::resuming::Resumptions;
 use super::roster::DeviceRoster;
+use super::sightings::Sightings;
+use super::staging::Staging;
 use super::succession::Succession;
 use super::timing::Announcing;
+use super::trail::Trail;
 use crate::codec::encoded;
 use crate::counters::Counters;
 use crate::group_form::GroupForm;
@@ -111,6 +115,9 @@ impl Service {
         let mut service = Self {
             succession: Succession::new(configured, secrets.founded),
             admission: Admission::new(&policy),
+            evictions: WaitingEvictions::default(),
+            staging: Staging::new(policy.activate),
+            sightings: Sightings::new(policy.confirm_window(), policy.evict_silent_after),
             resumptions: Resumptions::default(),
             rekeying: Rekeying::new(policy.period),
             policy: Policy { form, ..policy },
@@ -124,6 +131,7 @@ impl Service {
             verifications: verifications(),
             counters: Counters::default(),
             history: OperationHistory::new(now),
+            trail: Trail::default(),
             faults: FaultPoints::default(),
         };
         service.subscribe();
@@ -137,6 +145,7 @@ impl Service {
             service.redo(entry).map_err(|_| damaged())?;
         }
         service.announcing.restore(service.group.epoch());
+        service.staging.restore(service.group.epoch());
         service.publisher.restore(saved.queue.keys().copied(), saved.next);
         Ok(service)
     }
@@ -171,6 +180,7 @@ impl Service {
             configured: self.succession.configured(self.group.form()).cloned(),
             resumptions: self.resumptions.count(),
             valid_from: self.group.valid_from().0,
+            trail: self.trail.saved(),
         })))
     }
 
@@ -189,6 +199,7 @@ impl Service {
         self.resumptions.restore(checkpoint.resumptions);
         self.group.refuse_before(Epoch(checkpoint.valid_from));
         self.log.restore(checkpoint.entries, &checkpoint.recent);
+        require(self.trail.restore(&checkpoint.trail))?;
         require(checkpoint.fingerprint == ByteArray::from(self.group.fingerprint(&self.roster)))
     }
 
@@ -200,6 +211,9 @@ impl Service {
             LogEntry::Opened(_) | LogEntry::Stopped => {}
             LogEntry::Resumed => self.resumptions.note(),
             LogEntry::Hardened => self.group.refuse_before(epoch),
+            LogEntry::Operated(record, hash) => {
+                require(self.trail.replay(*record, hash.into()))?;
+            }
             LogEntry::Checkpoint(_) | LogEntry::Founded(..) | LogEntry::Succeeded(..) => {
                 return Err(Misuse::MalformedState.into());
             }
@@ -245,7 +259,10 @@ const fn time_of(entry: &LogEntry) -> Option<u64> {
         | LogEntry::Postdated(..)
         | LogEntry::Resumed
         | LogEntry::Stopped => None,
-        LogEntry::Checked(_) | LogEntry::Checkpoint(_) | LogEntry::Succeeded(..) => None,
+        LogEntry::Checked(_)
+        | LogEntry::Checkpoint(_)
+        | LogEntry::Operated(..)
+        | LogEntry::Succeeded(..) => None,
     }
 }
 

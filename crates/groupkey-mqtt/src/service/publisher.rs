@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::event::ServiceEvent;
+use crate::diagnostics;
 use crate::runtime::{Output, REQUEST_EXPIRY, SECOND};
 use crate::store::Publish;
 
@@ -68,11 +69,17 @@ impl Publisher {
     }
 
     /// Publishes a message at once and without the store. It may be lost, because the receiver asks
-    /// again. The message expires unless it is retained.
-    pub(super) fn publish_unstored(&mut self, topic: String, payload: Vec<u8>, retain: bool) {
+    /// again. The message expires unless it is retained. Returns its number.
+    pub(super) fn publish_unstored(
+        &mut self,
+        topic: String,
+        payload: Vec<u8>,
+        retain: bool,
+    ) -> u64 {
         let id = self.next_id();
         let expiry = (!retain).then_some(REQUEST_EXPIRY);
         self.outputs.push_back(Output::Publish(Publish { id, topic, payload, retain, expiry }));
+        id
     }
 
     /// Returns the numbers of the publishes of the current change.
@@ -82,11 +89,13 @@ impl Publisher {
 
     /// Reports an event when the current change is durable.
     pub(super) fn report(&mut self, event: ServiceEvent) {
+        diagnostics::service(&event);
         self.events.push(event);
     }
 
     /// Reports an event that needs no change.
     pub(super) fn report_now(&mut self, event: ServiceEvent) {
+        diagnostics::service(&event);
         self.outputs.push_back(Output::Event(event));
     }
 

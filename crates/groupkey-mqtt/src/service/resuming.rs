@@ -124,6 +124,7 @@ impl Service {
             let offered = OfferedPlace {
                 place: self.group.place(*number),
                 epoch: self.group.epoch().0,
+                active: self.staging.active().0,
                 resumptions: Some(self.resumptions.count()),
                 stamp: request.body.stamp,
             };

@@ -13,7 +13,8 @@ use super::log_entry::AdmissionEntry;
 use crate::local_parties::OwnedCommand;
 use crate::runtime::SECOND;
 
-/// The devices that ever were members. A name keeps its number.
+/// The devices that ever were members. A number belongs to one identity for good: new hardware under
+/// an old name gets another number, and the old number is not used again.
 #[derive(Default)]
 pub(super) struct DeviceRoster {
     records: BTreeMap<u32, DeviceRecord>,
@@ -173,6 +174,11 @@ impl DeviceRoster {
         Some((number, self.records.get(&number)?))
     }
 
+    /// Returns whether a device is a member.
+    pub(super) fn is_current(&self, member: u32) -> bool {
+        self.records.get(&member).is_some_and(|record| record.standing.is_current())
+    }
+
     pub(super) fn at(&mut self, member: u32) -> Option<&mut DeviceRecord> {
         self.records.get_mut(&member)
     }
@@ -190,10 +196,13 @@ impl DeviceRoster {
         self.records.keys().next_back().map_or(0, |last| last + 1)
     }
 
-    pub(super) fn admit(&mut self, admission: &AdmissionEntry) {
+    /// Adds a device. Returns the number of other hardware that had its name, and is none of ours any more.
+    pub(super) fn admit(&mut self, admission: &AdmissionEntry) -> Option<u32> {
         let AdmissionEntry { member, name, identity, stamp, token, attempt } = admission.clone();
         self.used_tokens.extend(token.map(<[u8; 32]>::from));
-        self.numbers.insert(name.clone(), member);
+        let former = self.numbers.insert(name.clone(), member).filter(|&number| number != member);
+        let replaced = former.and_then(|number| self.records.remove(&number));
+        self.current -= usize::from(replaced.as_ref().is_some_and(|it| it.standing.is_current()));
         let before = self.records.get(&member);
         let is_current = before.is_some_and(|record| record.standing.is_current());
         // A device that rejoins with its identity may still use its token later.
@@ -207,9 +216,10 @@ impl DeviceRoster {
             token,
             standing: DeviceStanding::of(is_current, false),
             requests: Allowance::default(),
-            returns: before.map_or((0, 0), |record| record.returns),
+            returns: before.or(replaced.as_ref()).map_or((0, 0), |record| record.returns),
         };
         self.records.insert(member, record);
+        former
     }
 
     /// Notes that a member that had lost its state rejoins.

@@ -1,5 +1,8 @@
 //! When a service acts without an input: it publishes its notice again.
 
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
 use groupkey::Epoch;
 
 use crate::runtime::SECOND;
@@ -9,6 +12,8 @@ use crate::runtime::SECOND;
 pub(super) struct Announcing {
     epoch: Epoch,
     due: Option<u64>,
+    /// The last notices that this service made.
+    made: VecDeque<Vec<u8>>,
 }
 
 impl Announcing {
@@ -21,6 +26,18 @@ impl Announcing {
     pub(super) fn announce(&mut self, epoch: Epoch) -> Option<Epoch> {
         let before = core::mem::replace(&mut self.epoch, epoch);
         (before != epoch).then_some(before)
+    }
+
+    /// Notes a notice that this service made, newest first.
+    pub(super) fn note(&mut self, notice: &[u8]) {
+        self.made.truncate(MADE - 1);
+        self.made.push_front(notice.to_vec());
+    }
+
+    /// Returns whether this service made the notice lately. The broker sends it back, and to verify it
+    /// takes longer than all else that the service computes for a change.
+    pub(super) fn has_made(&self, notice: &[u8]) -> bool {
+        self.made.iter().any(|made| made == notice)
     }
 
     /// Returns when the notice is published again, ns.
@@ -45,6 +62,9 @@ impl Announcing {
     }
 }
 
+/// How many notices are known again: more may be on their way to the broker and back, and are verified.
+const MADE: usize = 32;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,5 +81,13 @@ mod tests {
         assert_eq!(announcing.due(), Some(SECOND + 5));
         announcing.repeated();
         assert_eq!(announcing.due(), None);
+    }
+
+    #[test]
+    fn the_last_notices_are_known_again() {
+        let mut announcing = Announcing::default();
+        (0..=MADE as u8).for_each(|number| announcing.note(&[number]));
+        assert!(announcing.has_made(&[1]) && announcing.has_made(&[MADE as u8]));
+        assert!(!announcing.has_made(&[0]) && !announcing.has_made(&[99]));
     }
 }

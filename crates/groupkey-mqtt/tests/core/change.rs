@@ -499,6 +499,7 @@ fn a_group_of_two_changes_and_fewer_do_not() {
 fn what_cannot_be_is_refused_and_changes_nothing() {
     let mut room = room("lkh-group", 3);
     let (before, stored) = (life(&room), room.service.stored());
+    let recorded = room.service.trail().since(0).count() as u64;
     let refusal = |room: &mut VirtualGroup, form: GroupForm| match room
         .service
         .change_scheme(form, room.now, &mut room.rng)
@@ -521,7 +522,11 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     assert_eq!(refusal(&mut room, form("oft", &[])), ChangeError::UnderWay);
     assert!(room.service.cancel_change());
     room.settle();
-    assert_eq!((life(&room), room.service.stored().0), (before, stored.0));
+    assert_eq!(life(&room), before);
+    // Each attempt is on record, and nothing else is stored.
+    room.settle();
+    let attempts = room.service.trail().since(recorded).count() as u64;
+    assert_eq!((attempts, room.service.stored().0), (9, stored.0 + 9));
     let mut empty = VirtualGroup::new("lkh-group", &[], 3);
     assert_eq!(refusal(&mut empty, form("skdc", &[])), ChangeError::NoGroup);
 }

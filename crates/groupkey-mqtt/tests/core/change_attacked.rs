@@ -80,7 +80,7 @@ fn an_evicted_member_with_every_recording_learns_no_key_of_the_successor() {
 /// with. None of it makes an announcement.
 #[test]
 fn a_member_cannot_announce_a_successor() {
-    for guard in [Guard::Signature, Guard::Mac] {
+    for guard in [Guard::Signature, Guard::Merkle, Guard::Mac] {
         let mut room = room("lkh-group", 4, guard);
         // A genuine one as a pattern, which is given up, and forgotten by all members.
         room.patience = 0;

@@ -4,13 +4,13 @@ use std::convert::Infallible;
 
 use groupkey::catalogue::Scheme;
 use groupkey::messages::{self, Messenger};
-use groupkey::protection::Protection;
+use groupkey::protection::{Guard, Protection};
 use groupkey::{Context, GroupId, MemberId, Operation, Outbox, Setting, Suite};
-use groupkey_mqtt::Input;
-use groupkey_mqtt::keyring::Secret;
+use groupkey_mqtt::keyring::{Keyring, Secret};
 use groupkey_mqtt::member::MemberSettings;
 use groupkey_mqtt::runtime::{Fatal, Runtime};
 use groupkey_mqtt::store::Publish;
+use groupkey_mqtt::{Input, Policy, Senders};
 
 use minicbor::bytes::{ByteArray, ByteVec};
 use rand_chacha::ChaCha20Rng;
@@ -299,10 +299,11 @@ fn forged_offers_do_not_use_up_an_attempt_to_join() {
         room.keep_back = |_| false;
         for number in 1_000..1_020 {
             let mut offer: Offer = minicbor::decode(&genuine.payload).unwrap();
-            match number % 3 {
+            match number % 4 {
                 0 => offer.0.0 = number,
                 1 => offer.1 += u64::from(number),
-                _ => offer.3 += u64::from(number),
+                2 => offer.3 += u64::from(number),
+                _ => offer.7 += u64::from(number),
             }
             room.publish(genuine.topic.clone(), minicbor::to_vec(offer).unwrap());
         }
@@ -317,9 +318,9 @@ fn forged_offers_do_not_use_up_an_attempt_to_join() {
     }
 }
 
-/// Number and founding, epoch, resumptions, stamp, hash of the request, proof, signature.
+/// Number and founding, epoch, resumptions, stamp, hash of the request, proof, signature, active epoch.
 pub(crate) type Offer =
-    ((u32, ByteArray<16>), u64, Option<u32>, u64, ByteArray<32>, ByteVec, ByteArray<64>);
+    ((u32, ByteArray<16>), u64, Option<u32>, u64, ByteArray<32>, ByteVec, ByteArray<64>, u64);
 
 #[test]
 fn a_request_to_join_is_good_once() {
@@ -556,11 +557,121 @@ fn request_of(room: &mut VirtualGroup, number: u32, shared: Option<Secret>) -> P
     room.kept_back.pop().expect("it asks")
 }
 
-/// Group messages are not signed here. An insider sends many in another member's name, each as if that
+/// An insider has the group key, its own identity and certificate, and the victim's certificate.
+#[test]
+fn who_speaks_in_anothers_name_is_heard_where_messages_rest_on_the_group_key() {
+    for senders in Senders::ALL {
+        let mut room = of_senders(senders);
+        (0..3).for_each(|number| room.arrive(number));
+        room.settle();
+        let [insider, victim] = [0, 1].map(|number| {
+            let member = room.members[&name(number)].member.number().unwrap();
+            (member, room.settings(number).identity)
+        });
+        let own = certificate(&room, insider.0, &insider.1);
+        let stolen = certificate(&room, victim.0, &victim.1);
+        // Before the victim was heard, and after.
+        for turn in 1..=2_usize {
+            let lies = [
+                spoken(&room, victim.0, None),
+                spoken(&room, victim.0, Some((&insider.1, None))),
+                spoken(&room, victim.0, Some((&insider.1, Some(&own)))),
+                spoken(&room, victim.0, Some((&insider.1, Some(&stolen)))),
+            ];
+            let before = room.members[&name(2)].member.counters();
+            for lie in lies {
+                room.publish(format!("{}/talk", room.policy.prefix), lie);
+            }
+            room.settle();
+            let heard = |room: &VirtualGroup| {
+                let heard = &room.members[&name(2)].heard;
+                let lies = heard.iter().filter(|heard| *heard == b"a lie").count();
+                (lies, heard.len() - lies)
+            };
+            let lies = if senders == Senders::Signed { 0 } else { turn };
+            assert_eq!(heard(&room), (lies, turn - 1));
+            // Now all of them are judged.
+            say(&mut room, 1, b"true");
+            assert_eq!(heard(&room), (lies, turn));
+            let counters = room.members[&name(2)].member.counters();
+            let refused = counters.refusals() - before.refusals();
+            assert_eq!(refused, if senders == Senders::Signed { 4 } else { 3 });
+        }
+        // In its own name it is heard, of course.
+        let said = spoken(&room, insider.0, Some((&insider.1, Some(&own))));
+        room.publish(format!("{}/talk", room.policy.prefix), said);
+        room.settle();
+        let heard = room.members[&name(2)].heard.last().unwrap() == b"a lie";
+        assert_eq!(heard, senders == Senders::Signed);
+    }
+}
+
+/// It slept while a newcomer said its first words. What follows waits until the newcomer introduces
+/// itself again, and nothing else is lost.
+#[test]
+fn who_missed_an_introduction_hears_what_follows_a_little_later() {
+    let mut room = of_senders(Senders::Signed);
+    (0..4).for_each(|number| room.arrive(number));
+    room.settle();
+    room.members.get_mut(&name(2)).unwrap().asleep = true;
+    say(&mut room, 3, b"first");
+    room.reconnect(&name(2));
+    room.settle();
+    for number in 1..16 {
+        say(&mut room, 3, &[number]);
+        assert!(room.members[&name(2)].heard.is_empty());
+    }
+    say(&mut room, 3, &[16]);
+    let expected: Vec<_> = (1..=16).map(|number| vec![number]).collect();
+    assert_eq!(room.members[&name(2)].heard, expected);
+    assert_eq!(room.members[&name(1)].heard.len(), 17);
+}
+
+/// The evicted hardware still has its identity and certificate, and an insider gives it the key.
+#[test]
+fn an_old_certificate_does_not_speak_for_new_hardware() {
+    let mut room = with_tokens(3);
+    room.policy.identity = Some(SERVICE);
+    let mut room = VirtualGroup::of(room.policy);
+    (0..3).for_each(|number| room.arrive(number));
+    room.arrive_with(MemberSettings { shared: Some(token(0)), ..room.settings(70) });
+    room.settle();
+    let former = room.members[&name(70)].member.number().unwrap();
+    let identity = room.settings(70).identity;
+    let certificate = certificate(&room, former, &identity);
+    room.evict(70);
+    room.service.readmit(&name(70), room.now).unwrap();
+    room.now += 60_000_000_000;
+    let new = Secret::from_bytes([9; 32]);
+    room.arrive_with(MemberSettings { shared: Some(token(1)), identity: new, ..room.settings(70) });
+    room.settle();
+    room.assert_group(&[0, 1, 2, 70]);
+    let number = room.members[&name(70)].member.number().unwrap();
+    assert_ne!(number, former);
+    let lie = spoken(&room, number, Some((&identity, Some(&certificate))));
+    room.publish(format!("{}/talk", room.policy.prefix), lie);
+    room.settle();
+    assert!(room.members[&name(2)].heard.is_empty());
+    say(&mut room, 70, b"true");
+    assert_eq!(room.members[&name(2)].heard, [b"true"]);
+    // In its own former name it is heard: whoever gives the key away can say what it likes.
+    let lie = spoken(&room, former, Some((&identity, Some(&certificate))));
+    room.publish(format!("{}/talk", room.policy.prefix), lie);
+    room.settle();
+    assert_eq!(room.members[&name(2)].heard.last().unwrap(), b"a lie");
+    // It survives a restart of the service that nobody else gets the former number.
+    room.revive(&Fatal::Crashed);
+    room.arrive_with(MemberSettings { shared: Some(token(2)), ..room.settings(71) });
+    room.settle();
+    let other = room.members[&name(71)].member.number().unwrap();
+    assert!(other != former && other != number);
+}
+
+/// Messages rest on the group key here. An insider sends many in another member's name, each as if that
 /// had started again.
 #[test]
 fn forged_sessions_silence_no_member() {
-    let mut room = VirtualGroup::new("lkh-group", &[], 3);
+    let mut room = of_senders(Senders::GroupKey);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
     let victim = room.members[&name(1)].member.number().unwrap();
@@ -586,7 +697,7 @@ fn forged_sessions_silence_no_member() {
 /// Any member can put another one's session and a late counter into a message.
 #[test]
 fn a_forged_counter_silences_no_member() {
-    let mut room = VirtualGroup::new("lkh-group", &[], 3);
+    let mut room = of_senders(Senders::GroupKey);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
     let victim = room.members[&name(1)].member.number().unwrap();
@@ -603,6 +714,59 @@ fn a_forged_counter_silences_no_member() {
     }
 }
 
+/// The service's identity, where a test must know it.
+const SERVICE: Secret = Secret::from_bytes([200; 32]);
+
+/// A group of three whose service has a known identity.
+fn of_senders(senders: Senders) -> VirtualGroup {
+    let mut policy = VirtualGroup::new("lkh-group", &[], 3).policy;
+    policy.form.senders = senders;
+    VirtualGroup::of(Policy { identity: Some(SERVICE), ..policy })
+}
+
+/// The certificate that the service gave to a member.
+fn certificate(room: &VirtualGroup, member: MemberId, identity: &Secret) -> Vec<u8> {
+    let public = identity.public();
+    let context: &[u8] = room.service.context().as_bytes();
+    let parts = [context, &member.0.to_be_bytes(), &public];
+    [&public[..], &SERVICE.sign("groupkey sender 1", &parts)].concat()
+}
+
+/// A group message in the name of a member: unsigned, or signed with this identity and with this
+/// certificate.
+fn spoken(
+    room: &VirtualGroup,
+    member: MemberId,
+    signer: Option<(&Secret, Option<&[u8]>)>,
+) -> Vec<u8> {
+    let (epoch, key) = room.service.group_key().unwrap();
+    let mut keyring = Keyring::default();
+    let guard = match signer {
+        Some((identity, _)) => {
+            keyring.own(member.into(), identity);
+            Guard::Signature
+        }
+        None => Guard::None,
+    };
+    let protection = keyring.protection(guard, member.into()).unwrap();
+    let setting = Setting::new(GroupId(1), Suite::Standard).with_context(*room.service.context());
+    let mut rng = ChaCha20Rng::seed_from_u64(room.heard_by_broker().len() as u64);
+    rng.set_stream(
+        signer.map_or(0, |(_, certificate)| 1 + certificate.map_or(0, |bytes| bytes[0].into())),
+    );
+    let (mut outbox, mut probe) = (Outbox::new(), ());
+    let mut cx =
+        Context::new(setting, member.into(), protection, &mut rng, 0, &mut outbox, &mut probe);
+    let settings =
+        messages::MessageSettings { signed: Some(signer.is_some()), ..Default::default() };
+    let mut messenger = Messenger::new(&cx, settings).unwrap();
+    if let Some((_, Some(certificate))) = signer {
+        messenger.introduce(certificate.to_vec());
+    }
+    messenger.rekeyed(&mut cx, epoch, key);
+    messenger.seal(&mut cx, b"a lie").unwrap()
+}
+
 fn say(room: &mut VirtualGroup, number: u32, content: &[u8]) {
     let (now, rng) = (room.now, &mut room.rng);
     room.members.get_mut(&name(number)).unwrap().member.say(content, now, rng).unwrap();
@@ -617,8 +781,7 @@ fn forged_talk(
     count: u64,
 ) -> Vec<u8> {
     let (epoch, key) = room.service.group_key().unwrap();
-    let setting =
-        Setting { group: GroupId(1), suite: Suite::Standard, context: *room.service.context() };
+    let setting = Setting::new(GroupId(1), Suite::Standard).with_context(*room.service.context());
     let (mut outbox, mut probe, none) = (Outbox::new(), (), Protection::None);
     let mut cx = Context::new(setting, victim.into(), none, rng, 0, &mut outbox, &mut probe);
     let settings = messages::MessageSettings { signed: Some(false), ..Default::default() };

@@ -30,6 +30,7 @@ mod insider;
 /// Three peers and a broker that drops the given messages for a while.
 struct Circle {
     scheme: &'static str,
+    guard: Guard,
     peers: BTreeMap<u32, (Peer, BTreeSet<String>)>,
     events: BTreeMap<u32, Vec<MemberEvent>>,
     on_the_way: VecDeque<Publish>,
@@ -78,9 +79,19 @@ impl Circle {
     }
 
     fn ruled(scheme: &'static str, rules: Rules, loses: fn(u32, &Publish) -> bool) -> Self {
+        Self::protected(scheme, Guard::Signature, rules, loses)
+    }
+
+    fn protected(
+        scheme: &'static str,
+        guard: Guard,
+        rules: Rules,
+        loses: fn(u32, &Publish) -> bool,
+    ) -> Self {
         let rng = ChaCha20Rng::seed_from_u64(1);
         let mut circle = Self {
             scheme,
+            guard,
             peers: BTreeMap::new(),
             events: BTreeMap::new(),
             on_the_way: VecDeque::new(),
@@ -113,6 +124,7 @@ impl Circle {
     /// A device is switched on, or on again.
     fn arrive(&mut self, number: u32) {
         let mut settings = settings(self.scheme, number);
+        settings.form.guard = self.guard;
         settings.rules = self.rules;
         settings.words = self.words.get(&number).cloned().unwrap_or_default();
         let memory = self.memories.entry(number).or_default().clone();
@@ -267,7 +279,11 @@ const FOUR: MemberId = MemberId(4);
 
 /// What the operator signs.
 fn word(scheme: &'static str, act: impl FnOnce(&mut Context<'_>)) -> Vec<u8> {
-    let context = context(scheme, Instance::default());
+    word_under(Guard::Signature, scheme, act)
+}
+
+fn word_under(guard: Guard, scheme: &'static str, act: impl FnOnce(&mut Context<'_>)) -> Vec<u8> {
+    let context = context_under(guard, scheme, Instance::default());
     signed(context, SubgroupId(0).into(), OPERATOR as u8, act).payload
 }
 
@@ -304,15 +320,18 @@ fn an_eviction_outlives_restarts_and_new_beginnings() {
 #[test]
 fn an_operators_word_evicts_whoever_brings_it() {
     let rules = Rules { evict: Evict::Operators, join: Join::Ticket };
-    for scheme in SCHEMES {
-        let mut circle = Circle::ruled(scheme, rules, |_, _| false);
+    let signed = SCHEMES.map(|scheme| (scheme, Guard::Signature));
+    // The word has a signature of its own there, too.
+    for (scheme, guard) in signed.into_iter().chain([("tgdh", Guard::Merkle)]) {
+        let word = |act: &dyn Fn(&mut Context<'_>)| word_under(guard, scheme, act);
+        let mut circle = Circle::protected(scheme, guard, rules, |_, _| false);
         circle.run_until(8 * SECOND);
         circle.assert_agreed();
         let (now, rng) = (circle.now, &mut circle.rng);
         let refused = circle.peers.get_mut(&1).unwrap().0.remove(THREE, now, rng);
         assert_eq!(refused, Err(Misuse::WrongRole.into()));
-        let ticket = word(scheme, |cx| event_order::ticket(cx, Epoch(0), MemberId(4), &[THREE]));
-        let eviction = word(scheme, |cx| event_order::eviction(cx, Epoch(1), THREE, Epoch(2)));
+        let ticket = word(&|cx| event_order::ticket(cx, Epoch(0), MemberId(4), &[THREE]));
+        let eviction = word(&|cx| event_order::eviction(cx, Epoch(1), THREE, Epoch(2)));
         circle.now = 20 * SECOND;
         circle.arrive(4);
         circle.run_until(30 * SECOND);
@@ -967,9 +986,12 @@ fn signed_by_third(context: GroupContext, act: impl FnOnce(&mut Context<'_>)) ->
 
 /// What all peers have in common in this founding of the group.
 fn context(scheme: &str, instance: Instance) -> GroupContext {
+    context_under(Guard::Signature, scheme, instance)
+}
+
+fn context_under(guard: Guard, scheme: &str, instance: Instance) -> GroupContext {
     let configuration = catalogue::scheme(scheme).unwrap().configuration(Profile::Sound);
-    let (suite, guard) = (Suite::Standard, Guard::Signature);
-    configuration.setting(GroupId(1), suite, guard, PREFIX, instance).context
+    configuration.setting(GroupId(1), Suite::Standard, guard, PREFIX, instance).context
 }
 
 /// The one message that `act` sends, signed by a party whose identity has these bytes.
@@ -981,7 +1003,7 @@ fn signed(
 ) -> Publish {
     let mut keyring = Keyring::default();
     keyring.own(me, &Secret::from_bytes([identity; 32]));
-    let setting = Setting { group: GroupId(1), suite: Suite::Standard, context };
+    let setting = Setting::new(GroupId(1), Suite::Standard).with_context(context);
     let (mut outbox, mut probe, mut rng) = (Outbox::new(), (), ChaCha20Rng::seed_from_u64(9));
     let protection = keyring.protection(Guard::Signature, me).unwrap();
     let mut cx = Context::new(setting, me, protection, &mut rng, 0, &mut outbox, &mut probe);
@@ -1085,7 +1107,7 @@ fn whatever_peers_take_founds_a_group() {
         circle.run_until(8 * SECOND);
         circle.assert_agreed();
     }
-    assert_eq!(refused, ["cka", "d-lkh", "d-oft"]);
+    assert_eq!(refused, ["cka", "d-lkh", "d-oft", "art", "sender-keys"]);
 }
 
 #[test]

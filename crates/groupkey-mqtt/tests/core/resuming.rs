@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use groupkey::{Epoch, Operation};
 use groupkey_mqtt::GroupForm;
 use groupkey_mqtt::event::MemberEvent;
-use groupkey_mqtt::member::Member;
+use groupkey_mqtt::keyring::Secret;
+use groupkey_mqtt::member::{Member, MemberSettings};
 use groupkey_mqtt::service::ServiceEvent;
 use groupkey_mqtt::store::{MembershipStore, Publish, StoreError};
 
@@ -62,6 +63,107 @@ fn all_members_start_again_at_once() {
         room.arrive(63);
         room.settle();
         room.assert_all_heard(&all);
+    }
+}
+
+/// The lamps of a street after a power cut. Messages take no time here, so all that passes is what the
+/// service and the members wait.
+#[test]
+fn four_hundred_members_start_again_at_once() {
+    const COUNT: u32 = 400;
+    let mut policy = VirtualGroup::new("lkh-group", &[], COUNT as usize).policy;
+    policy.keys.clear();
+    policy.identities.extend((0..COUNT).map(|lamp| (name(lamp), identity(lamp).public())));
+    let mut room = VirtualGroup::of(policy);
+    let flash: Vec<_> = (0..COUNT).map(|_| Flash::default()).collect();
+    let start_all = |room: &mut VirtualGroup| {
+        for (lamp, flash) in (0..).zip(&flash) {
+            // The numbers of others in the room have one byte.
+            let settings =
+                MemberSettings { name: name(lamp), identity: identity(lamp), ..room.settings(0) };
+            let member = Member::new(settings).unwrap().remembering(Box::new(flash.clone()));
+            room.arrive_as(name(lamp), member);
+        }
+    };
+    start_all(&mut room);
+    room.settle();
+    assert!(flash.iter().all(|flash| flash.writes() == 1));
+    let (epoch, before) = (room.epoch(), room.heard_by_broker().len());
+    room.now += 10_000_000_000;
+    let begin = room.now;
+    start_all(&mut room);
+    room.patience = 0;
+    room.settle();
+    let is_back = |room: &VirtualGroup| {
+        room.members.values().all(|seat| seat.member.group_key() == room.service.group_key())
+    };
+    while !is_back(&room) {
+        assert!(room.now < begin + 1_000_000_000, "not all are back");
+        room.now += 1_000_000;
+        room.settle();
+    }
+    println!("{COUNT} members are back after {} ms", (room.now - begin) / 1_000_000);
+    assert!(room.now - begin <= 60_000_000, "they wait for one resumption, or two");
+    assert_eq!(room.epoch(), epoch, "no key was changed");
+    let heard = room.heard_by_broker();
+    let sent = |end: &str| heard[before..].iter().filter(|sent| sent.topic.ends_with(end)).count();
+    assert_eq!(sent("/join"), COUNT as usize, "one request each");
+    assert!(sent("/epoch") <= 2);
+    assert!(flash.iter().all(|flash| flash.writes() == 1));
+}
+
+/// Flash wears out. A membership is one write, whatever the group says and however often the key changes
+/// or the device restarts.
+#[test]
+fn a_membership_is_written_once_in_thousands_of_messages() {
+    let (mut room, flash) = group("lkh-group", 4);
+    let epoch = room.epoch();
+    for round in 0..20 {
+        for message in 0..100u32 {
+            say(&mut room, message % 4, &message.to_be_bytes());
+        }
+        room.settle();
+        let now = room.now;
+        room.service.rekey(now, &mut room.rng).unwrap();
+        room.settle();
+        start_again(&mut room, round % 4, &flash[round as usize % 4]);
+        room.run_for(60);
+        room.assert_group(&[0, 1, 2, 3]);
+    }
+    assert_eq!(room.epoch().0, epoch.0 + 20, "restarts change no key");
+    assert!(flash.iter().all(|flash| flash.writes() == 1));
+}
+
+/// The table of `docs/device-costs.md`: a day with a message a minute, and each hour another key and a
+/// restart.
+#[test]
+fn what_a_membership_takes_in_flash() {
+    const HEADER: usize = 32;
+    const SECTOR: usize = 4_096;
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/device-costs.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    for scheme in ["lkh-group", "lkh-key", "skdc"] {
+        let (mut room, flash) = group(scheme, 5);
+        let joined = flash[1].writes();
+        for _ in 0..24 {
+            for minute in 0..60u32 {
+                say(&mut room, minute % 5, b"the light is on");
+            }
+            room.settle();
+            let now = room.now;
+            room.service.rekey(now, &mut room.rng).unwrap();
+            room.settle();
+            start_again(&mut room, 1, &flash[1]);
+            room.patience = 0;
+            room.run_for(3_600);
+        }
+        room.assert_group(&[0, 1, 2, 3, 4]);
+        let kept = flash[1].bytes().unwrap().len();
+        let record = HEADER + kept.next_multiple_of(HEADER);
+        let (memberships, day) = (SECTOR / record, flash[1].writes() - joined);
+        let row = format!("| `{scheme}` | {kept} | {record} | {memberships} | {joined} | {day} |");
+        println!("{row}");
+        assert!(page.contains(&row), "docs/device-costs.md has no {row}");
     }
 }
 
@@ -273,6 +375,12 @@ fn who_starts_again_over_and_over_waits() {
     assert_eq!(room.epoch(), Epoch(1));
 }
 
+fn identity(lamp: u32) -> Secret {
+    let mut bytes = [7; 32];
+    bytes[..4].copy_from_slice(&lamp.to_be_bytes());
+    Secret::from_bytes(bytes)
+}
+
 /// A group in which all members keep their memberships.
 fn group(scheme: &str, count: u32) -> (VirtualGroup, Vec<Flash>) {
     let mut room = VirtualGroup::new(scheme, &[], count as usize);
@@ -283,7 +391,7 @@ fn group(scheme: &str, count: u32) -> (VirtualGroup, Vec<Flash>) {
     (room, flash)
 }
 
-fn start_again(room: &mut VirtualGroup, number: u32, flash: &Flash) {
+pub(crate) fn start_again(room: &mut VirtualGroup, number: u32, flash: &Flash) {
     room.now += 1_000_000_000;
     start(room, number, flash);
 }
@@ -295,7 +403,7 @@ fn start(room: &mut VirtualGroup, number: u32, flash: &Flash) {
     room.arrive_as(name(number), member);
 }
 
-fn say(room: &mut VirtualGroup, number: u32, content: &[u8]) {
+pub(crate) fn say(room: &mut VirtualGroup, number: u32, content: &[u8]) {
     let now = room.now;
     let seat = room.members.get_mut(&name(number)).unwrap();
     seat.member.say(content, now, &mut room.rng).unwrap();
@@ -325,10 +433,10 @@ const fn is_joined(event: &MemberEvent) -> bool {
 
 /// A memory that outlives its device.
 #[derive(Clone, Default)]
-struct Flash(Arc<Mutex<FlashContent>>);
+pub(crate) struct Flash(Arc<Mutex<FlashContent>>);
 
 #[derive(Clone, Default)]
-struct FlashContent {
+pub(crate) struct FlashContent {
     kept: Option<Vec<u8>>,
     writes: u32,
     is_full: bool,

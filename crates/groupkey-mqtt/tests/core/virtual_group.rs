@@ -52,6 +52,8 @@ pub(crate) struct VirtualGroup {
     /// Chooses which topic's message comes next. Without it, messages come in the order in which they
     /// were published.
     pub(crate) order: Option<ChaCha20Rng>,
+    /// Whether no two calls of members have the same randomness: they do not do everything at the same time.
+    pub(crate) is_spread: bool,
 }
 
 pub(crate) struct VirtualDevice {
@@ -114,6 +116,7 @@ impl VirtualGroup {
             talkers: Vec::new(),
             said: Vec::new(),
             order: None,
+            is_spread: false,
         }
     }
 
@@ -361,6 +364,7 @@ impl VirtualGroup {
     fn tick(&mut self) -> Result<(), Fatal> {
         for seat in self.members.values_mut().filter(|seat| !seat.asleep) {
             if seat.member.deadline().is_some_and(|at| at <= self.now) {
+                drawn(&mut self.rng, self.is_spread);
                 seat.member.handle(Input::Tick, self.now, &mut self.rng)?;
             }
         }
@@ -422,6 +426,7 @@ impl VirtualGroup {
         let awake = self.members.values_mut().filter(|seat| !seat.asleep);
         for seat in awake.filter(|seat| seat.topics.contains(topic)) {
             let (input, before) = (Input::Arrived { topic, payload }, seat.member.counters());
+            drawn(&mut self.rng, self.is_spread);
             seat.member.handle(input, self.now, &mut self.rng)?;
             assert_grown(before, seat.member.counters());
             if let (Some(founded), Some((epoch, key))) =
@@ -444,6 +449,13 @@ impl VirtualGroup {
             }
         }
         Ok(())
+    }
+}
+
+/// Draws randomness anew.
+fn drawn(rng: &mut ChaCha20Rng, is_wanted: bool) {
+    if is_wanted {
+        *rng = ChaCha20Rng::seed_from_u64(rng.next_u64());
     }
 }
 

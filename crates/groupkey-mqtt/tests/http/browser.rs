@@ -92,7 +92,12 @@ fn leave(browser: &mut Browser) {
 
 /// A name with markup is shown as text, and injected scripts do not run.
 fn try_to_break_out(browser: &mut Browser) {
-    let hostile = "memberRows([{ name: '<img src=x onerror=alert(1)>', number: 1, current: true, barred: false }])[0]";
+    let hostile = "memberRows([{ name: '<img src=x onerror=alert(1)>', number: 1, current: true, barred: false, \
+                   epoch: 3, seen_unix_ms: null, behind: true }])[0]";
+    let cells = [(2, "behind"), (3, "3"), (4, "–")];
+    for (cell, text) in cells {
+        assert_eq!(browser.ask(&format!("{hostile}.cells[{cell}].textContent")), text);
+    }
     assert_eq!(browser.ask(&format!("{hostile}.querySelectorAll('img').length")), 0);
     let text = browser.ask(&format!("{hostile}.cells[0].textContent"));
     assert_eq!(text, "<img src=x onerror=alert(1)>");

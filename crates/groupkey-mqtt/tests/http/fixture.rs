@@ -1,6 +1,7 @@
 //! A service with its HTTP interface, members, and the broker between them.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -50,13 +51,43 @@ impl HttpFixture {
     }
 
     pub(crate) async fn of(policy: Policy, store: Box<dyn Store>, limits: HttpLimits) -> Self {
+        Self::accessible(policy, store, limits, (true, None)).await
+    }
+
+    /// The same, with or without keys for other protocols.
+    pub(crate) async fn exporting(
+        policy: Policy,
+        store: Box<dyn Store>,
+        limits: HttpLimits,
+        exports: bool,
+    ) -> Self {
+        Self::accessible(policy, store, limits, (exports, None)).await
+    }
+
+    /// The same with a file of named tokens.
+    pub(crate) async fn with_tokens(
+        policy: Policy,
+        store: Box<dyn Store>,
+        limits: HttpLimits,
+        tokens_file: Option<PathBuf>,
+    ) -> Self {
+        Self::accessible(policy, store, limits, (true, tokens_file)).await
+    }
+
+    async fn accessible(
+        policy: Policy,
+        store: Box<dyn Store>,
+        limits: HttpLimits,
+        (exports, tokens_file): (bool, Option<PathBuf>),
+    ) -> Self {
         let service =
             Service::open(policy.clone(), store, now(), &mut fresh_rng().unwrap()).unwrap();
         let service_key = service.public();
         let service = run(service, connection(&policy.prefix, "service"));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let access = Access { token: token(), hosts: vec![OUR_NAME.to_owned()] };
+        let hosts = vec![OUR_NAME.to_owned()];
+        let access = Access { token: token(), tokens_file, hosts, exports };
         tokio::spawn(http::serve(listener, service.handle.clone(), None, access, limits));
         Self { address, policy, service, service_key, members: Vec::new() }
     }

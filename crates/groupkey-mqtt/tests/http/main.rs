@@ -1,5 +1,6 @@
 //! The service's HTTP interface over loopback, with correct and with hostile clients.
 
+mod audit;
 mod browser;
 mod client;
 mod fixture;

@@ -1,11 +1,15 @@
 //! The operator's operations and their effects.
 
+use std::time::Duration;
+
 use groupkey_mqtt::disk::DiskStore;
 use groupkey_mqtt::http::HttpLimits;
+use groupkey_mqtt::keyring::hex;
+use groupkey_mqtt::store::MemoryStore;
 use serde_json::Value;
 
 use crate::client::send;
-use crate::fixture::{HttpFixture, name, policy, token};
+use crate::fixture::{HttpFixture, bearer, name, policy, token};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_token_nobody_sees_or_does_anything() {
@@ -25,6 +29,7 @@ async fn without_the_token_nobody_sees_or_does_anything() {
         ("POST", "/api/v1/groups/1/scheme"),
         ("POST", "/api/v1/groups/1/scheme/cancel"),
         ("POST", "/api/v1/groups/1/rekey"),
+        ("POST", "/api/v1/groups/1/evictions"),
         ("POST", "/api/v1/groups/1/members/device-0/evict"),
         ("POST", "/api/v1/groups/1/members/device-0/readmit"),
     ] {
@@ -44,6 +49,80 @@ async fn without_the_token_nobody_sees_or_does_anything() {
         assert_eq!(answer.header("cache-control"), Some("no-store"));
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
     }
+}
+
+/// Four requests come while the service is busy, and so wait together. One names nobody.
+#[tokio::test(flavor = "multi_thread")]
+async fn evictions_that_wait_are_one_change_of_the_key() {
+    let house = HttpFixture::with(6).await;
+    let busy = house.service.handle.clone();
+    let work = tokio::spawn(async move {
+        busy.call(|_, _, _| std::thread::sleep(Duration::from_millis(500))).await
+    });
+    let path = |device: &str| format!("/api/v1/groups/1/members/{device}/evict");
+    let paths = ["device-1", "device-2", "nobody", "device-4"].map(path);
+    let [first, second, nobody, fourth] = tokio::join!(
+        house.post(&paths[0], ""),
+        house.post(&paths[1], ""),
+        house.post(&paths[2], ""),
+        house.post(&paths[3], "{}"),
+    )
+    .into();
+    work.await.unwrap().unwrap();
+    nobody.assert_problem(404);
+    for answer in [first, second, fourth] {
+        let outcome = answer.json();
+        assert_eq!((&outcome["epoch"], &outcome["members"]), (&2.into(), &3.into()), "{outcome}");
+    }
+    let conditional = house.post(&path("device-0"), r#"{"epoch":1}"#).await;
+    conditional.assert_problem(409);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_evictions_is_one_change_and_each_name_has_its_answer() {
+    const EVICTIONS: &str = "/api/v1/groups/1/evictions";
+    let house = HttpFixture::with(6).await;
+    let request = r#"{"names": ["device-1", "nobody", "device-3", "device-1"], "epoch": 1}"#;
+    let outcome = house.post(EVICTIONS, request).await.json();
+    assert_eq!((&outcome["epoch"], &outcome["members"]), (&2.into(), &4.into()), "{outcome}");
+    let evictions = outcome["evictions"].as_array().unwrap();
+    let of =
+        |index: usize| (evictions[index]["name"].as_str().unwrap(), &evictions[index]["refusal"]);
+    let refusal = Value::from("no device ever joined as nobody");
+    assert_eq!(of(0), ("device-1", &Value::Null));
+    assert_eq!(of(1), ("nobody", &refusal));
+    assert_eq!([of(2), of(3)], [("device-3", &Value::Null), ("device-1", &Value::Null)]);
+    let evicted: Vec<_> = evictions.iter().map(|eviction| &eviction["evicted"]).collect();
+    assert_eq!(evicted, [true, false, true, true]);
+
+    house.post(EVICTIONS, request).await.assert_problem(409);
+    house.post("/api/v1/groups/2/evictions", r#"{"names": ["a"]}"#).await.assert_problem(404);
+    let many =
+        |count: usize| serde_json::json!({ "names": vec!["x".repeat(64); count] }).to_string();
+    for body in ["", "{}", r#"{"names": []}"#, r#"{"names": ["a/b"]}"#, r#"{"names": "a"}"#] {
+        house.post(EVICTIONS, body).await.assert_problem(400);
+    }
+    assert_eq!(house.post(EVICTIONS, &many(1_000)).await.status, 200);
+    house.post(EVICTIONS, &many(1_001)).await.assert_problem(400);
+    house.post(EVICTIONS, &many(2_000)).await.assert_problem(413);
+}
+
+/// Each of them may have more requests on the way than one address has connections without a token.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_may_ask_many_things_at_once() {
+    let house = HttpFixture::with(3).await;
+    let busy = house.service.handle.clone();
+    let work = tokio::spawn(async move {
+        busy.call(|_, _, _| std::thread::sleep(Duration::from_millis(500))).await
+    });
+    let address = house.address;
+    let asks = (0..40).map(|_| {
+        tokio::spawn(async move { send(address, "GET", "/api/v1/groups", &[bearer()], "").await })
+    });
+    for answer in asks.collect::<Vec<_>>() {
+        assert_eq!(answer.await.unwrap().status, 200);
+    }
+    work.await.unwrap().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -204,4 +283,39 @@ async fn members_come_in_portions() {
         let path = format!("/api/v1/groups/1/members?{query}");
         house.get(&path).await.assert_problem(400);
     }
+}
+
+/// What a member exports, and only where the operator allows it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_service_exports_what_members_export() {
+    let mut house = HttpFixture::with(2).await;
+    let path = "/api/v1/groups/1/export";
+    let request = r#"{"label": "srtp", "context": "0aFF", "length": 20}"#;
+    let answer = house.post(path, request).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let member = house.members.remove(0);
+    let exported = member.handle.call(|member, _, _| {
+        let mut output = [0; 20];
+        let epoch = member.export("srtp", &[0x0a, 0xff], &mut output).unwrap();
+        (epoch.0, hex(&output), hex(member.group_key().unwrap().1.as_bytes()))
+    });
+    let (epoch, key, group_key) = exported.await.unwrap();
+    assert_eq!(answer.json(), serde_json::json!({ "epoch": epoch, "key": key }));
+    assert!(!key.contains(&group_key));
+    for (body, status) in [
+        (r#"{"label": "srtp", "length": 20, "epoch": 99}"#, 409),
+        (r#"{"label": "", "length": 20}"#, 400),
+        (r#"{"label": "srtp", "length": 0}"#, 400),
+        (r#"{"label": "srtp", "length": 8161}"#, 400),
+        (r#"{"label": "srtp", "length": 1.5}"#, 400),
+        (r#"{"label": "srtp", "length": 20, "context": "0"}"#, 400),
+        (r#"{"label": "srtp", "length": 20, "context": "+1"}"#, 400),
+        ("", 400),
+    ] {
+        assert_eq!(house.post(path, body).await.status, status, "{body}");
+    }
+    assert_eq!(house.post("/api/v1/groups/2/export", request).await.status, 404);
+    let store = Box::new(MemoryStore::default());
+    let silent = HttpFixture::exporting(policy(2), store, HttpLimits::default(), false).await;
+    assert_eq!(silent.post(path, request).await.status, 403);
 }

@@ -1,9 +1,11 @@
 //! Interfaces for monitoring: metrics, health, and the OpenAPI description.
 
+use std::time::Duration;
+
 use groupkey_mqtt::driver::{fresh_rng, now};
 use groupkey_mqtt::http::HttpLimits;
 use groupkey_mqtt::store::MemoryStore;
-use groupkey_mqtt::{Input, Member, Output, Runtime};
+use groupkey_mqtt::{Input, Member, Output, Policy, Runtime};
 use serde_json::Value;
 
 use crate::client::send;
@@ -14,7 +16,10 @@ async fn metrics_count_what_is_forged_and_what_is_malformed() {
     let house = HttpFixture::with(3).await;
     let before = metrics(&house).await;
     let zero = |reason: &str| format!("groupkey_messages_refused_total{{reason=\"{reason}\"}} 0");
-    assert!(has(&before, &zero("forged")) && has(&before, &zero("malformed")), "{before}");
+    assert!(
+        has_line(&before, &zero("forged")) && has_line(&before, &zero("malformed")),
+        "{before}"
+    );
 
     // A request to join that was changed after its sender signed it.
     let mut forged = request_to_join(&house);
@@ -32,10 +37,13 @@ async fn metrics_count_what_is_forged_and_what_is_malformed() {
         .unwrap();
     let after = metrics(&house).await;
     let one = |reason: &str| format!("groupkey_messages_refused_total{{reason=\"{reason}\"}} 1");
-    assert!(has(&after, &one("forged")) && has(&after, &one("malformed")), "{after}");
+    assert!(has_line(&after, &one("forged")) && has_line(&after, &one("malformed")), "{after}");
     for line in [
         "groupkey_epoch 1",
         "groupkey_members 3",
+        "groupkey_members_by_epoch{state=\"confirmed\"} 0",
+        "groupkey_members_by_epoch{state=\"behind\"} 0",
+        "groupkey_members_by_epoch{state=\"unconfirmed\"} 3",
         "groupkey_publish_backlog 0",
         "groupkey_broker_connected 1",
         "groupkey_broker_connections_total 1",
@@ -43,7 +51,35 @@ async fn metrics_count_what_is_forged_and_what_is_malformed() {
         "groupkey_operation_durable_seconds_count{operation=\"create\"} 1",
         "groupkey_log_limit_entries 1000000",
     ] {
-        assert!(has(&after, line), "{line} is not in\n{after}");
+        assert!(has_line(&after, line), "{line} is not in\n{after}");
+    }
+}
+
+/// Members confirm each epoch within a second. The description names what the list has.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_list_of_members_tells_who_has_which_epoch() {
+    let wished = Policy { confirm: Some(Duration::from_secs(1)), ..policy(3) };
+    let (store, limits) = (Box::new(MemoryStore::default()), HttpLimits::default());
+    let mut house = HttpFixture::of(wished, store, limits).await;
+    (0..3).for_each(|number| house.arrive(number));
+    house.wait_for(3).await;
+    let has = |epoch: u64| {
+        move |answer: &Value| {
+            let members = answer["members"].as_array().unwrap();
+            members.iter().all(|member| member["epoch"] == epoch && member["behind"] == false)
+        }
+    };
+    let path = "/api/v1/groups/1/members";
+    let first = house.wait_until(path, has(1)).await;
+    assert_eq!(house.post("/api/v1/groups/1/rekey", "").await.status, 200);
+    let second = house.wait_until(path, has(2)).await;
+    let seen = |answer: &Value| answer["members"][0]["seen_unix_ms"].as_u64().unwrap();
+    assert!(seen(&first) < seen(&second) && seen(&second) <= now() / 1_000_000);
+    assert!(has_line(&metrics(&house).await, "groupkey_members_by_epoch{state=\"confirmed\"} 3"));
+    let description = house.get("/openapi.json").await.json();
+    let described = &description["components"]["schemas"]["Member"]["properties"];
+    for name in second["members"][0].as_object().unwrap().keys() {
+        assert!(described.get(name).is_some(), "{name} is not described: {described}");
     }
 }
 
@@ -110,7 +146,7 @@ async fn metrics(house: &HttpFixture) -> String {
     answer.body
 }
 
-fn has(metrics: &str, line: &str) -> bool {
+fn has_line(metrics: &str, line: &str) -> bool {
     metrics.lines().any(|found| found == line)
 }
 

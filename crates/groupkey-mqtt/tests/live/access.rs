@@ -17,9 +17,9 @@ async fn without_a_certificate_of_the_authority_nobody_gets_in() {
     let (certificate, private) = stranger.issue("device-0", &[]);
     for (tls, expected) in [
         (Some(authority.client("device-0")), None),
-        (Some(authority.tls(None)), Some("fatal alert: CertificateRequired")),
-        (Some(authority.tls(Some((&certificate, &private)))), Some("fatal alert: DecryptError")),
-        (Some(stranger.client("device-0")), Some("invalid peer certificate")),
+        (Some(authority.tls(None)), Some("requires a certificate of its clients")),
+        (Some(authority.tls(Some((&certificate, &private)))), Some("the broker ")),
+        (Some(stranger.client("device-0")), Some("another key signed the broker's certificate")),
         (None, Some("")),
     ] {
         for version in Version::ALL {

@@ -13,11 +13,26 @@ pub(crate) struct Authority {
 
 impl Authority {
     pub(crate) fn new() -> Self {
-        let mut params = params("test authority", &[]);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
+        Self::called("test authority")
+    }
+
+    /// An authority of this name, with a key of its own.
+    pub(crate) fn called(name: &str) -> Self {
+        let (params, key) = (authority(name), KeyPair::generate().unwrap());
         let certificate = params.self_signed(&key).unwrap().pem();
         Self { issuer: Issuer::new(params, key), certificate }
+    }
+
+    /// An intermediate authority that this one signed.
+    pub(crate) fn intermediate(&self, name: &str) -> Self {
+        let (params, key) = (authority(name), KeyPair::generate().unwrap());
+        let certificate = params.signed_by(&key, &self.issuer).unwrap().pem();
+        Self { issuer: Issuer::new(params, key), certificate }
+    }
+
+    /// Its certificate, PEM.
+    pub(crate) fn certificate(&self) -> &str {
+        &self.certificate
     }
 
     /// Writes what `docs/mosquitto/mosquitto.conf` names.
@@ -42,10 +57,27 @@ impl Authority {
 
     /// A certificate and its key.
     pub(crate) fn issue(&self, name: &str, addresses: &[&str]) -> (String, String) {
-        let key = KeyPair::generate().unwrap();
-        let certificate = params(name, addresses).signed_by(&key, &self.issuer).unwrap();
+        self.issue_with(name, addresses, |_| {})
+    }
+
+    /// The same, with something changed in the certificate.
+    pub(crate) fn issue_with(
+        &self,
+        name: &str,
+        addresses: &[&str],
+        change: impl FnOnce(&mut CertificateParams),
+    ) -> (String, String) {
+        let (mut params, key) = (params(name, addresses), KeyPair::generate().unwrap());
+        change(&mut params);
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
         (certificate.pem(), key.serialize_pem())
     }
+}
+
+fn authority(name: &str) -> CertificateParams {
+    let mut params = params(name, &[]);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params
 }
 
 fn params(name: &str, addresses: &[&str]) -> CertificateParams {

@@ -92,6 +92,48 @@ pub(crate) fn guarded_mosquitto(rights: Rights) -> Option<Broker> {
     Some(Broker::start(program, folder, Access::at(port, Some(Arc::new(authority)))))
 }
 
+/// Mosquitto, if it is installed, with TLS: this chain and key, and the authorities of its clients if
+/// it requires certificates of them.
+pub(crate) fn mosquitto_with_tls(chain: &str, key: &str, clients: Option<&str>) -> Option<Broker> {
+    let program = program()?;
+    let (port, folder) = (free_port(), tempfile::tempdir().unwrap());
+    let mut settings = format!(
+        "listener {port} 127.0.0.1\nallow_anonymous true\npersistence false\n\
+         certfile broker.pem\nkeyfile broker.key\n"
+    );
+    if let Some(authorities) = clients {
+        settings += "cafile clients.pem\nrequire_certificate true\n";
+        fs::write(folder.path().join("clients.pem"), authorities).unwrap();
+    }
+    fs::write(folder.path().join("broker.pem"), chain).unwrap();
+    fs::write(folder.path().join("broker.key"), key).unwrap();
+    fs::write(folder.path().join(SETTINGS), settings).unwrap();
+    Some(Broker::start(program, folder, Access::at(port, None)))
+}
+
+/// Mosquitto, if it is installed, with a WebSocket, and TLS if it has a chain and a key. Returns the
+/// WebSocket's port. Debian's listens for WebSockets only beside a listener for TCP, and takes an
+/// interface for them, but no address.
+#[cfg(feature = "websocket")]
+pub(crate) fn mosquitto_with_websocket(tls: Option<(&str, &str)>) -> Option<(Broker, u16)> {
+    let program = program()?;
+    let (port, socket, folder) = (free_port(), free_port(), tempfile::tempdir().unwrap());
+    let mut settings = format!(
+        "listener {port} 127.0.0.1\nlistener {socket} lo\nprotocol websockets\n\
+         allow_anonymous true\npersistence false\n"
+    );
+    if let Some((chain, key)) = tls {
+        settings += "certfile broker.pem\nkeyfile broker.key\n";
+        fs::write(folder.path().join("broker.pem"), chain).unwrap();
+        fs::write(folder.path().join("broker.key"), key).unwrap();
+    }
+    fs::write(folder.path().join(SETTINGS), settings).unwrap();
+    let broker = Broker::start(program, folder, Access::at(port, None));
+    // It listens for WebSockets a little later.
+    await_port(socket);
+    Some((broker, socket))
+}
+
 impl Broker {
     pub(crate) fn access(&self) -> Access {
         self.access.clone()
@@ -122,11 +164,7 @@ impl Broker {
             .spawn()
             .expect("mosquitto starts");
         mosquitto.process = Some(process);
-        let begin = Instant::now();
-        while TcpStream::connect((Ipv4Addr::LOCALHOST, self.access.port())).is_err() {
-            assert!(begin.elapsed() < Duration::from_secs(20), "mosquitto does not answer");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        await_port(self.access.port());
     }
 
     /// Makes room for another group, where all groups have the same prefix.
@@ -197,6 +235,14 @@ fn program() -> Option<PathBuf> {
         eprintln!("NOT TESTED against Mosquitto: it is not installed (apt-get install mosquitto)");
     }
     program
+}
+
+fn await_port(port: u16) {
+    let begin = Instant::now();
+    while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "mosquitto does not answer");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 fn free_port() -> u16 {

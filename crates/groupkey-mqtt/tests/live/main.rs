@@ -3,6 +3,7 @@
 mod access;
 mod authority;
 mod brokers;
+mod certificates;
 mod change;
 mod expiry;
 mod probe;
@@ -10,6 +11,8 @@ mod refusals;
 mod relay;
 mod resuming;
 mod scripted;
+#[cfg(feature = "websocket")]
+mod websocket;
 
 use std::path::Path;
 use std::time::{Duration, Instant};

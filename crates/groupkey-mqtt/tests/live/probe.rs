@@ -24,15 +24,21 @@ fn mosquitto_keeps_every_rule_over_tls_too() {
 
     let refused = |target: &ProbeTarget| run(target, |_| ()).unwrap_err();
     let other_host = refused(&target("broker.example"));
-    assert!(matches!(&other_host, Error::NoTls(why) if why.contains("not valid for name")));
+    assert!(
+        matches!(&other_host, Error::NoTls(why) if why.contains("not for broker.example")),
+        "{other_host}"
+    );
     let stranger =
         ProbeTarget { tls: Some(Authority::new().client("probe")), ..target("127.0.0.1") };
     let unknown = refused(&stranger);
-    assert!(matches!(&unknown, Error::NoTls(why) if why.contains("peer certificate")), "{unknown}");
+    assert!(
+        matches!(&unknown, Error::NoTls(why) if why.contains("another key signed")),
+        "{unknown}"
+    );
     let anonymous = ProbeTarget { tls: Some(authority.tls(None)), ..target("127.0.0.1") };
     let unproven = refused(&anonymous);
     assert!(
-        matches!(&unproven, Error::NoBroker(why) if why.contains("CertificateRequired")),
+        matches!(&unproven, Error::NoBroker(why) if why.contains("requires a certificate")),
         "{unproven}"
     );
     let plain = ProbeTarget { tls: None, ..target("127.0.0.1") };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use groupkey_mqtt::Version;
-use groupkey_mqtt::driver::{Quality, Running, Status, run};
+use groupkey_mqtt::driver::{BrokerProperties, Quality, Running, Status, run};
 use groupkey_mqtt::runtime::Fatal;
 
 use crate::brokers::{Rights, guarded_mosquitto};
@@ -162,6 +162,44 @@ async fn a_broker_that_allows_less_gets_less() {
 }
 
 #[tokio::test]
+async fn what_a_broker_announces_is_in_the_status_and_its_client_identifier_is_used() {
+    let text = b"assigned";
+    let properties = [
+        &[0x11, 0, 0, 0, 30, 0x13, 0, 9, 0x21, 0, 7, 0x27, 0, 1, 0, 0, 0x28, 0, 0x2a, 0][..],
+        &[0x12, 0, text.len() as u8][..],
+        text,
+    ]
+    .concat();
+    let script = Script { properties, disconnect: Some(0x8b), ..Script::new(Version::V5) };
+    let meeting = script.meet(AT_LEAST_ONCE, &[]).await;
+    let status = when(&meeting.speaker, |status| status.problem.is_some()).await;
+    let begin = std::time::Instant::now();
+    while meeting.clients().len() < 2 {
+        assert!(begin.elapsed() < PATIENCE);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let expected = BrokerProperties {
+        wildcards: false,
+        shared_subscriptions: false,
+        receive_maximum: 7,
+        maximum_packet: Some(65_536),
+        keep_alive: Some(9),
+        session_expiry: Some(30),
+        assigned_client: Some("assigned".to_owned()),
+        ..BrokerProperties::default()
+    };
+    assert_eq!(status.announced, Some(expected));
+    assert_eq!(meeting.clients()[..2], ["speaker", "assigned"]);
+
+    let meeting = Script::new(Version::V3).meet(AT_LEAST_ONCE, &[]).await;
+    let status = when(&meeting.speaker, |status| status.connected).await;
+    assert_eq!(status.announced, None);
+    let meeting = Script::new(Version::V5).meet(AT_LEAST_ONCE, &[]).await;
+    let status = when(&meeting.speaker, |status| status.connected).await;
+    assert_eq!(status.announced, Some(BrokerProperties::default()));
+}
+
+#[tokio::test]
 async fn a_broker_that_retains_nothing_is_enough_for_runtimes_that_do_not_need_it() {
     let properties = vec![0x25, 0];
     let script = Script { properties: properties.clone(), ..Script::new(Version::V5) };
@@ -203,7 +241,7 @@ async fn mosquitto_says_what_its_access_list_forbids_in_mqtt_5_only() {
 }
 
 /// The first status that meets the condition.
-async fn when(speaker: &Running<Speaker>, is_so: impl FnMut(&Status) -> bool) -> Status {
+pub(crate) async fn when(speaker: &Running<Speaker>, is_so: impl FnMut(&Status) -> bool) -> Status {
     let mut status = speaker.handle.status();
     let status = tokio::time::timeout(PATIENCE, status.wait_for(is_so)).await;
     status.expect("it becomes so").unwrap().clone()

@@ -1,16 +1,21 @@
 //! All members of a street start again at once, over real brokers.
 
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use groupkey_mqtt::driver::{Quality, run};
+use groupkey_mqtt::driver::{Quality, Running, run};
+use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::{MemberSettings, MembershipFile};
 use groupkey_mqtt::store::MemoryStore;
 use groupkey_mqtt::{Member, Policy};
-use tokio::time::sleep;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
-use crate::brokers::{self, Broker};
+use crate::brokers::{self, Access, Broker};
 use crate::{Group, PATIENCE, name};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -43,23 +48,73 @@ async fn power_cut(broker: &Broker, members: u32) {
         let _ = (&mut member.end).await;
     }
     group.members.clear();
+    let bare = bare_connections(&group.access, members).await;
     let started = Instant::now();
     numbers.iter().for_each(|&number| begin(&mut group, number, folder.path()));
-    let mut statuses: Vec<_> =
-        group.members.iter().map(|(_, member)| member.handle.status()).collect();
-    while !statuses.iter_mut().all(|status| status.borrow_and_update().connected) {
-        assert!(started.elapsed() < PATIENCE, "they connect");
-        sleep(Duration::from_millis(5)).await;
+    let (mut connected, mut back) = (JoinSet::new(), Vec::new());
+    for (_, member) in &mut group.members {
+        let mut status = member.handle.status();
+        connected.spawn(async move {
+            timeout(PATIENCE, status.wait_for(|status| status.connected)).await.unwrap().unwrap();
+            started.elapsed()
+        });
     }
-    let connected = started.elapsed();
+    for (_, member) in &mut group.members {
+        back.push(timeout(PATIENCE, has_key(member, started)).await.expect("it comes back"));
+    }
+    let connected = connected.join_all().await.into_iter().max().unwrap();
+    let back = back.into_iter().max().unwrap();
     assert_eq!(group.agree(&numbers).await, epoch, "no key was changed");
+    let by_broker = |time: Duration| {
+        bare.map_or_else(|| "?".to_owned(), |bare| format!("{:.2}", time.div_duration_f64(bare)))
+    };
     println!(
-        "{members} members connected after {connected:?}, and had the key after {:?}",
-        started.elapsed()
+        "{members} members: the broker accepts bare connections in {bare:?}; connected after {connected:?} \
+         ({} times that), all had the key after {back:?} ({} times)",
+        by_broker(connected),
+        by_broker(back),
     );
     assert_eq!(group.agree(&numbers).await, epoch);
     group.say(0, b"the light is on").await;
     group.hears(1, b"the light is on").await;
+}
+
+/// Waits until a member has a key, and returns when that was noticed.
+async fn has_key(member: &mut Running<Member>, started: Instant) -> Duration {
+    while let Some(event) = member.events.recv().await {
+        if matches!(event, MemberEvent::Rekeyed(_)) {
+            return started.elapsed();
+        }
+    }
+    panic!("the member ended");
+}
+
+/// Returns the time in which a broker without TLS accepts so many connections, which do nothing more.
+async fn bare_connections(access: &Access, count: u32) -> Option<Duration> {
+    access.authority.is_none().then_some(())?;
+    let started = Instant::now();
+    let mut accepted = JoinSet::new();
+    for number in 0..count {
+        let port = access.port();
+        accepted.spawn(async move {
+            let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
+            let client = format!("bare-{number}");
+            // MQTT 3.1.1, a clean session, a keep-alive of 60 s.
+            let mut connect = vec![0x10, 12 + client.len() as u8, 0, 4];
+            connect.extend_from_slice(b"MQTT\x04\x02\0\x3c\0");
+            connect.push(client.len() as u8);
+            connect.extend_from_slice(client.as_bytes());
+            stream.write_all(&connect).await.unwrap();
+            let mut accepted = [0; 4];
+            stream.read_exact(&mut accepted).await.unwrap();
+            assert_eq!(accepted, [0x20, 2, 0, 0]);
+            stream
+        });
+    }
+    let streams = accepted.join_all().await;
+    let time = started.elapsed();
+    drop(streams);
+    Some(time)
 }
 
 fn begin(group: &mut Group, number: u32, folder: &Path) {

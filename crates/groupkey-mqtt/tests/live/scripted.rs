@@ -49,23 +49,29 @@ impl Script {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let (script, log) = (self, Arc::clone(&seen));
+        let clients = Arc::new(Mutex::new(Vec::new()));
+        let (script, log, names) = (self, Arc::clone(&seen), Arc::clone(&clients));
         let relies = script.relies_on_retained_messages;
         let (version, patience) = (script.version, Duration::from_millis(500));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 // An error is the connection's end.
-                let _ = script.serve(stream, &log).await;
+                let _ = script.serve(stream, &log, &names).await;
             }
         });
         let connection =
             Connection { version, qos, patience, ..Connection::new("127.0.0.1", port, "speaker") };
         let mut speaker = Speaker::new("a/b", payloads);
         speaker.relies_on_retained_messages = relies;
-        Meeting { seen, speaker: run(speaker, connection) }
+        Meeting { seen, clients, speaker: run(speaker, connection) }
     }
 
-    async fn serve(&self, mut stream: TcpStream, seen: &Mutex<Vec<u8>>) -> std::io::Result<()> {
+    async fn serve(
+        &self,
+        mut stream: TcpStream,
+        seen: &Mutex<Vec<u8>>,
+        clients: &Mutex<Vec<String>>,
+    ) -> std::io::Result<()> {
         loop {
             let first = stream.read_u8().await?;
             let mut length = 0;
@@ -79,11 +85,22 @@ impl Script {
             let mut body = vec![0; length];
             stream.read_exact(&mut body).await?;
             seen.lock().unwrap().push(first >> 4);
+            if first >> 4 == CONNECT {
+                clients.lock().unwrap().push(self.client(&body));
+            }
             stream.write_all(&self.answer(first, &body)).await?;
             if first >> 4 == CONNECT && self.connect != 0 {
                 return Ok(());
             }
         }
+    }
+
+    /// The client identifier of a CONNECT. Properties before it are shorter than 128 bytes.
+    fn client(&self, body: &[u8]) -> String {
+        let properties = if self.version == Version::V5 { 1 + usize::from(body[10]) } else { 0 };
+        let client = &body[10 + properties..];
+        let length = usize::from(u16::from_be_bytes([client[0], client[1]]));
+        String::from_utf8(client[2..][..length].to_vec()).unwrap()
     }
 
     fn answer(&self, first: u8, body: &[u8]) -> Vec<u8> {
@@ -128,10 +145,16 @@ impl Script {
 pub(crate) struct Meeting {
     /// The types of packets that the broker has read.
     seen: Arc<Mutex<Vec<u8>>>,
+    /// The client identifiers with which it was greeted.
+    clients: Arc<Mutex<Vec<String>>>,
     pub(crate) speaker: Running<Speaker>,
 }
 
 impl Meeting {
+    pub(crate) fn clients(&self) -> Vec<String> {
+        self.clients.lock().unwrap().clone()
+    }
+
     /// How many packets of a type the broker has read.
     pub(crate) fn seen(&self, packet: u8) -> usize {
         self.seen.lock().unwrap().iter().filter(|&&seen| seen == packet).count()
@@ -163,6 +186,14 @@ impl Speaker {
             acknowledged: Vec::new(),
             relies_on_retained_messages: false,
         }
+    }
+}
+
+#[cfg(feature = "websocket")]
+impl Speaker {
+    /// The publishes that were acknowledged.
+    pub(crate) fn acknowledged(&self) -> &[u64] {
+        &self.acknowledged
     }
 }
 

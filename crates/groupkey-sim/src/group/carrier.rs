@@ -7,6 +7,7 @@ use groupkey::{PartyId, Recipient};
 
 use crate::config::NetworkConfig;
 use crate::group::Station;
+use crate::group::direct::DirectWay;
 use crate::link::PacketLoad;
 use crate::name::{ClientId, MessageId, Topic};
 use crate::network::{Network, NetworkEvent};
@@ -60,6 +61,11 @@ pub trait Carrier {
         self.rest(done, Duration::from_secs(60))
     }
 
+    /// Sets whether messages reach their recipients at once, without the network, until this is set
+    /// otherwise. It is set between operations, and the network settles before messages go over it
+    /// again. A carrier that has no such way goes on as before.
+    fn carry_directly(&mut self, _directly: bool) {}
+
     /// Is told what a client's step counted and whether its party now has the operation's key. The
     /// messages of the step follow.
     fn note(&mut self, _client: ClientId, _meter: &Meter, _has_key: bool) {}
@@ -84,12 +90,19 @@ pub struct SimulatedNetwork {
     topics: HashMap<Recipient, Topic>,
     /// Connections that were made again while the network rested.
     connected: VecDeque<NetworkEvent>,
+    /// The way of messages, if they do not go over the network.
+    direct: Option<DirectWay>,
 }
 
 impl SimulatedNetwork {
     /// Makes a network at rest, without clients.
     pub fn new(config: NetworkConfig) -> Self {
-        Self { network: Network::new(config), topics: HashMap::new(), connected: VecDeque::new() }
+        Self {
+            network: Network::new(config),
+            topics: HashMap::new(),
+            connected: VecDeque::new(),
+            direct: None,
+        }
     }
 }
 
@@ -123,16 +136,24 @@ impl Carrier for SimulatedNetwork {
 
     fn publish(&mut self, from: ClientId, to: Recipient, message: MessageId, bytes: &[u8]) {
         // A recipient that never had a subscriber has no topic.
-        if let Some(&topic) = self.topics.get(&to) {
-            self.network.publish(from, topic, message, bytes.len() as u32, topic_bytes(to));
+        let Some(&topic) = self.topics.get(&to) else { return };
+        match &mut self.direct {
+            Some(way) => way.publish(from, message, self.network.subscribers(topic)),
+            None => self.network.publish(from, topic, message, bytes.len() as u32, topic_bytes(to)),
         }
     }
 
     fn wake_at(&mut self, time: Time, token: u64) {
-        self.network.wake_at(time, token);
+        match &mut self.direct {
+            Some(way) => way.wake_at(time, token),
+            None => self.network.wake_at(time, token),
+        }
     }
 
     fn poll(&mut self) -> Result<Option<NetworkEvent>, String> {
+        if let Some(way) = &mut self.direct {
+            return Ok(way.poll());
+        }
         Ok(self.connected.pop_front().or_else(|| self.network.poll()))
     }
 
@@ -145,6 +166,10 @@ impl Carrier for SimulatedNetwork {
     }
 
     fn rest(&mut self, done: Time, time: Duration) -> Result<(), String> {
+        if let Some(way) = &mut self.direct {
+            way.rest(done + time);
+            return Ok(());
+        }
         let until = done.max(self.network.now()) + time;
         if until > self.network.now() {
             self.network.wake_at(until, REST);
@@ -164,12 +189,22 @@ impl Carrier for SimulatedNetwork {
     }
 
     fn settle(&mut self, done: Time, seed: u64) -> Result<(), String> {
-        self.network.settle(done, seed);
+        match &mut self.direct {
+            Some(way) => way.rest(done),
+            None => self.network.settle(done, seed),
+        }
         Ok(())
     }
 
+    fn carry_directly(&mut self, directly: bool) {
+        match directly {
+            true => drop(self.direct.get_or_insert_with(|| DirectWay::new(self.network.now()))),
+            false => self.direct = None,
+        }
+    }
+
     fn now(&self) -> Time {
-        self.network.now()
+        self.direct.as_ref().map_or_else(|| self.network.now(), DirectWay::now)
     }
 
     fn traffic(&self) -> Traffic {

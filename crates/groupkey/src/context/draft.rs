@@ -177,14 +177,16 @@ impl Draft<'_, '_> {
         self
     }
 
-    /// Protects the message and puts it into the outbox.
+    /// Protects the message and puts it into the outbox. If one signature protects all messages of a
+    /// step, the message gets its tag when the step ends.
     pub fn send(&mut self) {
+        let before = self.cx.outbox.mark_at(self.start);
         let Context { setting, protection, outbox, probe, .. } = &mut *self.cx;
         let buffer = outbox.buffer();
         let end = buffer.len();
         let content = &buffer[self.start..];
         match protection {
-            Protection::None => {}
+            Protection::Merkle { .. } | Protection::None => {}
             Protection::Mac(key) => {
                 probe.record(Primitive::Mac, content.len());
                 let tag = derive::mac(setting.suite, &setting.context, key, content);
@@ -193,10 +195,13 @@ impl Draft<'_, '_> {
             Protection::Signature { identity, .. } => {
                 probe.record(Primitive::Sign, content.len());
                 let tag = identity.sign(&setting.signed(content));
-                Writer::new(buffer).bytes(&tag);
+                Writer::new(buffer).bytes(tag.as_ref());
             }
         }
         let bytes = self.start..buffer.len();
         outbox.push_message(self.to, self.channel, bytes, self.body_start..end);
+        if !self.cx.in_step {
+            self.cx.sign_together(&before);
+        }
     }
 }

@@ -16,7 +16,7 @@ use crate::wire::Writer;
 impl Context<'_> {
     /// Draws a new random exponent.
     pub fn random_exponent(&mut self) -> Exponent {
-        self.probe.record(Primitive::Random, self.setting.suite.group().drawn_bytes());
+        self.probe.record(Primitive::Random, self.setting.suite.prime_group().drawn_bytes());
         let exponent = Exponent::random(self.setting.suite, self.rng);
         self.trace(Rule::Random, &[], &[&exponent]);
         exponent
@@ -31,15 +31,20 @@ impl Context<'_> {
     }
 
     /// Appends the generator raised to each of these exponents, encoded.
-    pub fn encode_generator_powers(&mut self, exponents: &[Exponent], out: &mut Vec<u8>) {
+    pub fn encode_generator_powers<'e>(
+        &mut self,
+        exponents: impl IntoIterator<Item = &'e Exponent, IntoIter: Clone>,
+        out: &mut Vec<u8>,
+    ) {
+        let exponents = exponents.into_iter();
         let start = out.len();
-        for _ in exponents {
+        for _ in exponents.clone() {
             self.probe.record(Primitive::ExponentiateGenerator, 1);
         }
         self.probe.record(Primitive::EncodeElement, 1);
-        Element::encode_generator_powers(exponents, out);
+        Element::encode_generator_powers(exponents.clone(), out);
         let length = Element::length(self.setting.suite);
-        for (exponent, power) in exponents.iter().zip(out[start..].chunks_exact(length)) {
+        for (exponent, power) in exponents.zip(out[start..].chunks_exact(length)) {
             self.trace(Rule::PowerOfGenerator, &[exponent], &[&Verbatim(power)]);
         }
     }
@@ -79,7 +84,7 @@ impl Context<'_> {
         let mut context = [0; 9];
         context[..8].copy_from_slice(&self.setting.group.0.to_be_bytes());
         self.probe.record(Primitive::Derive, bytes.len() + label.len() + context.len());
-        let mut wide = zeroize::Zeroizing::new(alloc::vec![0; suite.group().wide_bytes()]);
+        let mut wide = zeroize::Zeroizing::new(alloc::vec![0; suite.prime_group().wide_bytes()]);
         let exponent = loop {
             derive::wide(suite, &self.setting.context, &bytes, label, &context, &mut wide);
             if let Some(exponent) = Exponent::from_wide(suite, &wide) {

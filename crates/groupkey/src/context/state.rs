@@ -11,9 +11,11 @@ use crate::context::peers::PeerKeys;
 use crate::context::tracer::Tracer;
 use crate::crypto::meter::{Primitive, Probe};
 use crate::crypto::{GroupContext, Suite};
+use crate::error::{Error, Unsupported};
 use crate::identity::{GroupId, PartyId};
 use crate::outbox::{Event, Outbox};
 use crate::protection::Protection;
+use crate::protection::hash_tree::Root;
 
 /// Values that all parties of a group have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,9 @@ pub struct Setting {
     /// derivation, because a party has one identity in several groups: its messages in one must mean
     /// nothing in another.
     pub context: GroupContext,
+    /// Whether the scheme can run in the suite
+    /// ([`Scheme::unsuited_to`](crate::catalogue::Scheme::unsuited_to)). If not, every step fails.
+    pub suited: bool,
 }
 
 impl Setting {
@@ -33,12 +38,29 @@ impl Setting {
     /// measurements. A group takes its setting from
     /// [`Configuration::setting`](crate::catalogue::Configuration::setting).
     pub fn new(group: GroupId, suite: Suite) -> Self {
-        Self { group, suite, context: GroupContext::default() }
+        Self { group, suite, context: GroupContext::default(), suited: true }
+    }
+
+    /// Sets the context.
+    #[must_use]
+    pub const fn with_context(self, context: GroupContext) -> Self {
+        Self { context, ..self }
+    }
+
+    /// Refuses a scheme that cannot run in the suite.
+    pub(super) fn require_suited(&self) -> Result<(), Error> {
+        if self.suited { Ok(()) } else { Err(Unsupported::Suite.into()) }
     }
 
     /// Returns the parts that a message's signature covers, in order.
     pub(super) const fn signed<'m>(&'m self, content: &'m [u8]) -> [&'m [u8]; 3] {
         [b"groupkey message 2", self.context.as_bytes(), content]
+    }
+
+    /// Returns the parts that a signature for many messages covers, in order.
+    pub(super) const fn signed_root<'r>(&'r self, root: &'r Root) -> [&'r [u8]; 5] {
+        let [salt, leaves, node] = root.parts();
+        [b"groupkey hash tree 1", self.context.as_bytes(), salt, leaves, node]
     }
 }
 
@@ -53,6 +75,8 @@ pub struct Context<'a> {
     pub(super) now: u64,
     /// The nonce of the request that this step takes, answers or makes.
     pub(super) nonce: Option<Nonce>,
+    /// Whether a party acts. Its messages may then get their tags together, in the end.
+    pub(super) in_step: bool,
     pub(super) outbox: &'a mut Outbox,
     pub(super) probe: &'a mut dyn Probe,
     #[cfg(feature = "research")]
@@ -80,6 +104,7 @@ impl<'a> Context<'a> {
             rng,
             now,
             nonce: None,
+            in_step: false,
             outbox,
             probe,
             #[cfg(feature = "research")]
@@ -139,7 +164,7 @@ impl<'a> Context<'a> {
     /// group then does not move what the outbox already holds.
     pub fn reserve(&mut self, messages: usize, body_bytes: usize) {
         const HEADER_BYTES: usize = 24;
-        let each = HEADER_BYTES + body_bytes + 2 + self.protection.tag_length();
+        let each = HEADER_BYTES + body_bytes + 2 + self.protection.longest_tag(messages);
         self.outbox.reserve(messages, messages * each);
     }
 

@@ -5,15 +5,17 @@ use subtle::ConstantTimeEq;
 use crate::context::state::Context;
 #[cfg(feature = "distributed")]
 use crate::crypto::GroupContext;
-use crate::crypto::derive;
 use crate::crypto::meter::Primitive;
+use crate::crypto::{Signing, derive};
+use crate::diagnostics;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::PartyId;
 use crate::operation::Operation;
 use crate::outbox::Channel;
 use crate::party::{Command, Input, Party};
-use crate::protection::Protection;
-use crate::wire::{Message, Reader, head_length, parse_header};
+use crate::protection::hash_tree::{Root, TreeTag, leaf_blocks};
+use crate::protection::{Directory, Protection, PublicIdentity};
+use crate::wire::{Message, Reader, parse_header};
 
 impl Context<'_> {
     /// Gives a party a command. On an error the party and the outbox are as before.
@@ -29,8 +31,11 @@ impl Context<'_> {
         channel: Channel,
         bytes: &[u8],
     ) -> Result<(), Error> {
-        let message = self.open(channel, bytes, Tag::ToCheck)?;
-        self.run(party, Input::Message(message))
+        let message = self.open(channel, bytes, Tag::ToCheck);
+        if let Err(error) = &message {
+            diagnostics::refused(self.me, bytes.len(), error);
+        }
+        self.run(party, Input::Message(message?))
     }
 
     /// Gives a party an operator's word, which covers this context instead of the group's: an operator
@@ -47,9 +52,11 @@ impl Context<'_> {
         if !crate::event_order::is_word(bytes) {
             return Err(Misbehaviour::UnexpectedSender.into());
         }
-        let own = core::mem::replace(&mut self.setting.context, *covered);
+        let own = (self.setting.context, self.protection);
+        // A word is alone: it has a signature of its own in every group with signatures.
+        (self.setting.context, self.protection) = (*covered, self.protection.one_by_one());
         let message = self.open(Channel::Open, bytes, Tag::ToCheck);
-        self.setting.context = own;
+        (self.setting.context, self.protection) = own;
         self.run(party, Input::Message(message?))
     }
 
@@ -77,15 +84,23 @@ impl Context<'_> {
     }
 
     fn run(&mut self, party: &mut dyn Party, input: Input<'_>) -> Result<(), Error> {
+        self.setting.require_suited()?;
+        self.require_identity()?;
         let mark = self.outbox.mark();
         self.nonce = match &input {
             Input::Command(_) => None,
             Input::Message(message) => message.header().nonce,
         };
+        let is_outermost = !core::mem::replace(&mut self.in_step, true);
         let result = party.step(self, input);
         if result.is_err() {
             self.outbox.roll_back(&mark);
         }
+        if is_outermost {
+            self.in_step = false;
+            self.sign_together(&mark);
+        }
+        diagnostics::step(self.me, &input, self.outbox.messages_since(&mark), &result);
         result
     }
 
@@ -95,11 +110,9 @@ impl Context<'_> {
         bytes: &'m [u8],
         tag: Tag,
     ) -> Result<Message<'m>, Error> {
-        let tag_length = self.protection.tag_length();
-        let tag_item =
-            if tag_length == 0 { 0 } else { head_length(tag_length as u64) + tag_length };
-        let covered = bytes.len().checked_sub(tag_item).ok_or(Misbehaviour::Malformed)?;
-        let (content, tag_item) = bytes.split_at(covered);
+        let guard = self.protection.guard();
+        let (content, tag_item) =
+            guard.split_tag(self.setting.suite, bytes).ok_or(Misbehaviour::Malformed)?;
         let (header, body) = parse_header(content)?;
         if header.group != self.setting.group {
             return Err(Misbehaviour::ForeignGroup.into());
@@ -117,44 +130,73 @@ impl Context<'_> {
         }
         match tag {
             #[cfg(feature = "research")]
-            Tag::Known => self.count_tag(content.len()),
+            Tag::Known => self.count_tag(content, tag_item),
             Tag::ToCheck => self.require_tag(header.sender, content, tag_item)?,
         }
         Ok(Message::new(header, body))
     }
 
-    fn count_tag(&mut self, covered: usize) {
+    #[cfg(feature = "research")]
+    fn count_tag(&mut self, content: &[u8], item: &[u8]) {
         match self.protection {
             Protection::None => {}
-            Protection::Mac(_) => self.probe.record(Primitive::Mac, covered),
-            Protection::Signature { .. } => self.probe.record(Primitive::Verify, covered),
+            Protection::Mac(_) => self.probe.record(Primitive::Mac, content.len()),
+            Protection::Merkle { .. } => {
+                let tag = Reader::new(item).bytes().ok();
+                let tag = tag.and_then(|tag| TreeTag::read(self.setting.suite.signing(), tag));
+                self.count_path(content, tag.map_or(0, |tag| tag.depth()));
+            }
+            Protection::Signature { .. } => self.probe.record(Primitive::Verify, content.len()),
         }
+    }
+
+    fn count_path(&mut self, content: &[u8], depth: usize) {
+        self.count_hashes(leaf_blocks(content.len()) + depth);
+        self.probe.record(Primitive::Verify, Root::BYTES);
     }
 
     fn require_tag(&mut self, sender: PartyId, content: &[u8], item: &[u8]) -> Result<(), Error> {
         if matches!(self.protection, Protection::None) {
             return Ok(());
         }
-        let mut reader = Reader::new(item);
-        let tag = reader.bytes().map_err(|_| Misbehaviour::Forged)?;
-        self.count_tag(content.len());
-        let valid = match self.protection {
+        let tag = Reader::new(item).bytes().map_err(|_| Misbehaviour::Forged)?;
+        if self.has_tag(sender, content, tag) { Ok(()) } else { Err(Misbehaviour::Forged.into()) }
+    }
+
+    /// Returns whether this is the tag of the content.
+    fn has_tag(&mut self, sender: PartyId, content: &[u8], tag: &[u8]) -> bool {
+        let &mut Self { setting, ref protection, .. } = self;
+        match *protection {
             Protection::None => true,
             Protection::Mac(key) => {
-                let expected = derive::mac(self.setting.suite, &self.setting.context, key, content);
+                self.probe.record(Primitive::Mac, content.len());
+                let expected = derive::mac(setting.suite, &setting.context, key, content);
                 bool::from(expected.ct_eq(tag))
             }
-            Protection::Signature { directory, .. } => {
-                match (directory.public_identity(sender), tag.try_into()) {
-                    (Some(identity), Ok(signature)) => {
-                        identity.verifies(&self.setting.signed(content), signature)
-                    }
-                    _ => false,
-                }
+            Protection::Merkle { directory, .. } => {
+                let signing = setting.suite.signing();
+                let Some(tag) = TreeTag::read(signing, tag) else { return false };
+                let Some(identity) = listed(directory, signing, sender) else { return false };
+                self.count_path(content, tag.depth());
+                let root = tag.root_with(setting.suite, content);
+                identity.verifies(&setting.signed_root(&root), tag.signature)
             }
-        };
-        if valid { Ok(()) } else { Err(Misbehaviour::Forged.into()) }
+            Protection::Signature { directory, .. } => {
+                self.probe.record(Primitive::Verify, content.len());
+                let identity = listed(directory, setting.suite.signing(), sender);
+                identity.is_some_and(|identity| identity.verifies(&setting.signed(content), tag))
+            }
+        }
     }
+}
+
+/// Returns the public key of a party. One for other signatures than the group's counts as none.
+pub(super) fn listed(
+    directory: &dyn Directory,
+    signing: Signing,
+    party: PartyId,
+) -> Option<PublicIdentity> {
+    directory.public_identity(party).filter(|identity| identity.signing() == signing)
 }
 
 /// Whether a message's tag must be checked.

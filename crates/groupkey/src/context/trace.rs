@@ -71,7 +71,7 @@ impl Context<'_> {
     #[cfg(feature = "research")]
     pub(super) fn trace_given(&mut self) {
         #[cfg(feature = "distributed")]
-        if let Some(keys) = self.peer_keys {
+        if let Some(keys) = self.peer_keys.filter(|_| self.setting.suite.group().is_some()) {
             self.trace(Rule::Given, &[], &[&keys.secret()]);
         }
     }

@@ -2,13 +2,12 @@
 //! Ascon-AEAD128. The papers' suites used AES-CBC, which cannot cover associated data. Here they
 //! get CCM.
 
+mod ccm;
+
 use alloc::vec::Vec;
 use ascon_aead::AsconAead128;
 use ascon_aead::aead::{AeadInOut, KeyInit};
-use ccm::Ccm;
-use ccm::consts::{U13, U16};
 
-use super::hardware::Aes128;
 use super::{Hashing, Suite};
 use crate::secret::Key;
 
@@ -36,17 +35,13 @@ pub(crate) fn seal(
     content: &mut Vec<u8>,
 ) {
     assert!(content.len() <= MAX_BYTES, "the caller has checked the length");
-    let plain = content.as_mut_slice().into();
-    let tag: [u8; TAG_BYTES] = match suite.hashing() {
+    let tag = match suite.hashing() {
+        // It fails only because of lengths, and the lengths are checked.
         Hashing::Ascon => AsconAead128::new(key.as_bytes().into())
-            .encrypt_inout_detached(&nonce.into(), covered, plain)
-            .map(Into::into),
-        Hashing::Sha2 => AesCcm::new(key.as_bytes().into())
-            .encrypt_inout_detached(&ccm_nonce(nonce).into(), covered, plain)
-            .map(Into::into),
-    }
-    // Both fail only because of lengths, and the lengths are checked.
-    .unwrap_or_default();
+            .encrypt_inout_detached(&nonce.into(), covered, content.as_mut_slice().into())
+            .map_or_else(|_| [0; TAG_BYTES], Into::into),
+        Hashing::Sha2 => ccm::encrypt(key, &ccm_nonce(nonce), covered, content),
+    };
     content.extend_from_slice(&tag);
 }
 
@@ -65,16 +60,11 @@ pub(crate) fn open(
         Hashing::Ascon => AsconAead128::new(key.as_bytes().into())
             .decrypt_inout_detached(&nonce.into(), covered, sealed.into(), &tag.into())
             .ok()?,
-        Hashing::Sha2 => AesCcm::new(key.as_bytes().into())
-            .decrypt_inout_detached(&ccm_nonce(nonce).into(), covered, sealed.into(), &tag.into())
-            .ok()?,
+        Hashing::Sha2 => ccm::decrypt(key, &ccm_nonce(nonce), covered, sealed, &tag)?,
     }
     content.truncate(length);
     Some(())
 }
-
-/// COSE's AES-CCM-16-128-128.
-type AesCcm = Ccm<Aes128, U16, U13>;
 
 impl MessageNonce {
     /// Counters are below this: five bytes, as in OSCORE.
@@ -124,8 +114,8 @@ const COUNTER_BYTES: usize = 5;
 pub(crate) const SYNTHETIC_BYTES: usize = 16 - COUNTER_BYTES;
 
 /// Returns the last thirteen bytes: fewer of those before the counter.
-fn ccm_nonce(nonce: [u8; 16]) -> [u8; 13] {
-    let mut short = [0; 13];
+fn ccm_nonce(nonce: [u8; 16]) -> [u8; ccm::NONCE_BYTES] {
+    let mut short = [0; ccm::NONCE_BYTES];
     short.copy_from_slice(&nonce[3..]);
     short
 }

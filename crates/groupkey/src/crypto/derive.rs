@@ -124,6 +124,17 @@ pub(crate) fn digest(suite: Suite, group: &GroupContext, label: &str, parts: &[&
     }
 }
 
+/// Returns the first 16 bytes of SHA-256 or Ascon-Hash256 over the parts: public data of no group.
+pub(crate) fn short_digest(suite: Suite, parts: &[&[u8]]) -> [u8; 16] {
+    let hash: [u8; 32] = match suite.hashing() {
+        Hashing::Sha2 => parts.iter().fold(Sha256::new(), Digest::chain_update).finalize().into(),
+        Hashing::Ascon => {
+            parts.iter().fold(AsconHash256::new(), Digest::chain_update).finalize().into()
+        }
+    };
+    *hash.first_chunk().expect("it is longer")
+}
+
 /// Returns a key that follows from a uniform key: SHA-256 over the group's context, padded to a
 /// block, `label`, a zero byte, the key and `context`, truncated to 16 bytes, or Ascon-Hash256 over
 /// the same. A uniform key needs no extraction. A truncated output cannot be extended. With `label`

@@ -40,7 +40,8 @@ pub enum Primitive {
     /// An element encoded, to be sent or hashed, or many in one call, which share the costly part;
     /// the amount is 1.
     EncodeElement,
-    /// The inverse of a scalar of a pairing's groups; the amount is 1.
+    /// The inverse of a scalar of a pairing's groups, or of a number of 16 bytes modulo another; the
+    /// amount is 1.
     InvertScalar,
     /// A table of multiples of an element of G1 made; the amount is 1.
     TabulateG1,
@@ -62,7 +63,7 @@ pub enum Primitive {
     MillerLoop,
     /// The final exponentiation of a product of pairings; the amount is 1.
     FinalExponentiation,
-    /// A received element of G1 decoded and checked; the amount is 1.
+    /// A received element of G1 decoded and checked, or half a hash to G1; the amount is 1.
     CheckG1,
     /// A received element of G2 decoded and checked; the amount is 1.
     CheckG2,

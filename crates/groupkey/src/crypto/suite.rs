@@ -5,22 +5,25 @@ use crate::error::{Error, Misbehaviour};
 use crate::saved_state::{Saved, SavedState};
 use crate::wire::Reader;
 
-#[cfg(not(any(feature = "suite-constrained", feature = "suite-standard")))]
-compile_error!("groupkey needs a suite: one of the features suite-standard and suite-constrained");
+#[cfg(not(any(feature = "suite-constrained", feature = "suite-pq", feature = "suite-standard")))]
+compile_error!(
+    "groupkey needs a suite: one of the features suite-standard, suite-constrained and suite-pq"
+);
 
 /// Makes the type [`Suite`] of a table: a suite's number in saved states, the feature that brings it,
-/// its name, how it wraps keys, its hash functions, its Diffie-Hellman group and its pairing.
+/// its name, how it wraps keys, its hash functions, its Diffie-Hellman group and its pairing. These two
+/// are in brackets, which are empty if the suite has none.
 macro_rules! suites {
     ($(
         $(#[doc = $meaning:literal])+
         $suite:ident = $number:literal if $present:meta:
-            $name:literal, $wrapping:ident, $hashing:ident, $group:ident, $pairing:ident;
+            $name:literal, $wrapping:ident, $hashing:ident, [$($group:ident)?], [$($pairing:ident)?];
     )+) => {
         /// A set of algorithms.
         ///
-        /// A device needs one: the features `suite-standard` and `suite-constrained` choose. Features
-        /// only add suites. `published` and the suites after it are for reproducing papers: the
-        /// feature `research` adds them.
+        /// A device needs one: the features `suite-standard`, `suite-constrained` and `suite-pq` choose.
+        /// Features only add suites. `published` and those that differ from it in the group alone are
+        /// for reproducing papers: the feature `research` adds them.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Suite {
             $($(#[doc = $meaning])+ #[cfg($present)] $suite = $number,)+
@@ -56,17 +59,22 @@ macro_rules! suites {
                 }
             }
 
-            /// Returns the Diffie-Hellman group.
-            pub const fn group(self) -> PrimeGroup {
+            /// Returns the Diffie-Hellman group, if it has one.
+            pub const fn group(self) -> Option<PrimeGroup> {
                 match self {
-                    $(#[cfg($present)] Self::$suite => PrimeGroup::$group,)+
+                    $(#[cfg($present)] Self::$suite => {
+                        let group: &[PrimeGroup] = &[$(PrimeGroup::$group)?];
+                        group.first().copied()
+                    })+
                 }
             }
 
-            /// Returns which pairing is used.
-            pub(crate) const fn pairing(self) -> Pairing {
+            const fn pairing_if_any(self) -> Option<Pairing> {
                 match self {
-                    $(#[cfg($present)] Self::$suite => Pairing::$pairing,)+
+                    $(#[cfg($present)] Self::$suite => {
+                        let pairing: &[Pairing] = &[$(Pairing::$pairing)?];
+                        pairing.first().copied()
+                    })+
                 }
             }
         }
@@ -78,28 +86,32 @@ macro_rules! suites {
 suites! {
     /// Runs well on any device with 32 bits and AES.
     Standard = 0 if feature = "suite-standard":
-        "standard", AesKeyWrap, Sha2, Ristretto255, Bls12381;
+        "standard", AesKeyWrap, Sha2, [Ristretto255], [Bls12381];
     /// Runs well on a small device without AES.
     Constrained = 1 if feature = "suite-constrained":
-        "constrained", Ascon, Ascon, Ristretto255, Bls12381;
+        "constrained", Ascon, Ascon, [Ristretto255], [Bls12381];
     /// The algorithms of the papers.
     Published = 2 if feature = "research":
-        "published", AesCbc, Sha2, Modp1024Order160, TypeA;
+        "published", AesCbc, Sha2, [Modp1024Order160], [TypeA];
     /// As `Published`, in the group of 2048 bits whose exponents are short.
     Published2048 = 3 if feature = "research":
-        "published-2048", AesCbc, Sha2, Modp2048Order256, Bls12381;
+        "published-2048", AesCbc, Sha2, [Modp2048Order256], [Bls12381];
     /// As `Published`, in IKE's group of 2048 bits.
     Modp2048 = 4 if feature = "research":
-        "modp-2048", AesCbc, Sha2, Modp2048, Bls12381;
+        "modp-2048", AesCbc, Sha2, [Modp2048], [Bls12381];
     /// As `Published`, in IKE's group of 3072 bits.
     Modp3072 = 5 if feature = "research":
-        "modp-3072", AesCbc, Sha2, Modp3072, Bls12381;
+        "modp-3072", AesCbc, Sha2, [Modp3072], [Bls12381];
     /// As `Published`, in TLS's group of 2048 bits.
     Ffdhe2048 = 6 if feature = "research":
-        "ffdhe2048", AesCbc, Sha2, Ffdhe2048, Bls12381;
+        "ffdhe2048", AesCbc, Sha2, [Ffdhe2048], [Bls12381];
     /// As `Published`, in TLS's group of 3072 bits.
     Ffdhe3072 = 7 if feature = "research":
-        "ffdhe3072", AesCbc, Sha2, Ffdhe3072, Bls12381;
+        "ffdhe3072", AesCbc, Sha2, [Ffdhe3072], [Bls12381];
+    /// As `Standard`, without what a quantum computer breaks: signatures are of ML-DSA-65 (FIPS 204)
+    /// and Ed25519 together, and there is no Diffie-Hellman group and no pairing.
+    Pq = 8 if feature = "suite-pq":
+        "pq", AesKeyWrap, Sha2, [], [];
 }
 
 /// Its number, which is the same in every build.
@@ -147,12 +159,86 @@ pub enum Hashing {
     Sha2,
 }
 
+/// Which signatures parties make, where signatures protect messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signing {
+    /// Ed25519 (RFC 8032).
+    Ed25519,
+    /// ML-DSA-65 (FIPS 204) and Ed25519, both of which must hold.
+    #[cfg(feature = "suite-pq")]
+    Hybrid,
+}
+
 impl Suite {
     /// Returns the security strength of the Diffie-Hellman group in bits (NIST SP 800-57 part 1,
     /// table 2). Compare only within one level. Type A, the pairing of `published`, has 80 bits, as
     /// that suite's group. BLS12-381 has about 126 (Barbulescu and Duquesne, J. Cryptology 32,
-    /// 2019), so pairings in suites of 128 bits have a little less. Everything symmetric has 128.
+    /// 2019), so pairings in suites of 128 bits have a little less. Everything symmetric has 128,
+    /// and so has a suite without a group.
     pub const fn security_bits(self) -> u32 {
-        self.group().security_bits()
+        match self.group() {
+            Some(group) => group.security_bits(),
+            None => 128,
+        }
+    }
+
+    /// Returns whether a quantum computer breaks nothing of it.
+    pub const fn is_post_quantum(self) -> bool {
+        self.group().is_none() && !self.has_pairing()
+    }
+
+    /// Returns whether it has a pairing.
+    pub const fn has_pairing(self) -> bool {
+        self.pairing_if_any().is_some()
+    }
+
+    /// Returns which signatures parties make.
+    pub const fn signing(self) -> Signing {
+        match self {
+            #[cfg(feature = "suite-pq")]
+            Self::Pq => Signing::Hybrid,
+            // Without other suites nothing is left.
+            #[allow(unreachable_patterns)]
+            _ => Signing::Ed25519,
+        }
+    }
+
+    /// Returns the Diffie-Hellman group, for what computes in it.
+    ///
+    /// # Panics
+    ///
+    /// If it has none. [`Scheme::unsuited_to`](crate::catalogue::Scheme::unsuited_to) tells before.
+    pub(crate) const fn prime_group(self) -> PrimeGroup {
+        self.group().expect("a scheme that needs a group is not run in a suite without one")
+    }
+
+    /// Returns which pairing is used.
+    ///
+    /// # Panics
+    ///
+    /// If it has none, as [`Self::prime_group`] does.
+    pub(crate) const fn pairing(self) -> Pairing {
+        self.pairing_if_any()
+            .expect("a scheme that needs a pairing is not run in a suite without one")
+    }
+}
+
+impl Signing {
+    /// Returns the length of a public key in bytes.
+    pub const fn public_bytes(self) -> usize {
+        match self {
+            Self::Ed25519 => 32,
+            #[cfg(feature = "suite-pq")]
+            Self::Hybrid => 1_952 + 32,
+        }
+    }
+
+    /// Returns the length of a signature in bytes.
+    pub const fn signature_bytes(self) -> usize {
+        match self {
+            Self::Ed25519 => 64,
+            #[cfg(feature = "suite-pq")]
+            Self::Hybrid => 3_309 + 64,
+        }
     }
 }

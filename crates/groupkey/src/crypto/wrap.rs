@@ -2,8 +2,8 @@
 
 #[cfg(feature = "research")]
 mod cbc;
+mod key_wrap;
 
-use aes_kw::AesKw;
 use alloc::vec::Vec;
 use ascon_aead::AsconAead128;
 use ascon_aead::aead::{AeadInOut, KeyInit};
@@ -12,7 +12,6 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
 use super::aead::TAG_BYTES;
-use super::hardware::Aes128;
 use super::{GroupContext, Suite, Wrapping, derive};
 use crate::secret::Key;
 
@@ -70,31 +69,26 @@ pub(crate) fn wrap<'k>(
 ) {
     let length = keys.len() * Key::BYTES;
     assert!((1..=MAX_KEYS).contains(&keys.len()), "a wrap takes 1 to {MAX_KEYS} keys");
-    let mut buffer = [0; MAX_KEYS * Key::BYTES];
-    let plain = &mut buffer[..length];
-    for (chunk, key) in plain.chunks_exact_mut(Key::BYTES).zip(keys) {
-        chunk.copy_from_slice(key.as_bytes());
-    }
     let start = out.len();
     match suite.wrapping() {
         Wrapping::AesKeyWrap => {
-            out.resize(start + length + 8, 0);
-            let once = binding.one_time_key(suite, kek);
-            let wrapped =
-                AesKw::<Aes128>::new(once.as_bytes().into()).wrap_key(plain, &mut out[start..]);
-            debug_assert!(wrapped.is_ok(), "a multiple of eight bytes always wraps");
+            // A buffer that grew while it has keys would leave them behind.
+            out.reserve(key_wrap::REGISTER + length);
+            out.extend_from_slice(&[0; key_wrap::REGISTER]);
+            keys.for_each(|key| out.extend_from_slice(key.as_bytes()));
+            key_wrap::wrap(&binding.one_time_key(suite, kek), &mut out[start..]);
         }
         Wrapping::Ascon => {
-            let cipher = AsconAead128::new(kek.as_bytes().into());
+            out.reserve(length + TAG_BYTES);
+            keys.for_each(|key| out.extend_from_slice(key.as_bytes()));
+            let (cipher, plain) = (AsconAead128::new(kek.as_bytes().into()), &mut out[start..]);
             let tag = binding.tag(&cipher, plain);
             mask(&cipher, &tag, plain);
-            out.extend_from_slice(plain);
             out.extend_from_slice(&tag);
         }
         #[cfg(feature = "research")]
-        Wrapping::AesCbc => cbc::encrypt(rng, kek, plain, out),
+        Wrapping::AesCbc => cbc::encrypt(rng, kek, keys, out),
     }
-    buffer[..length].zeroize();
 }
 
 /// Unwraps as many keys as `keys` has places for. Returns `None` if the integrity check fails (CBC
@@ -162,8 +156,9 @@ fn open(
 ) -> Option<()> {
     match suite.wrapping() {
         Wrapping::AesKeyWrap => {
-            let once = binding.one_time_key(suite, kek);
-            AesKw::<Aes128>::new(once.as_bytes().into()).unwrap_key(wrapped, plain).map(drop).ok()
+            let (first, rest) = wrapped.split_first_chunk()?;
+            plain.copy_from_slice(rest);
+            key_wrap::unwrap(&binding.one_time_key(suite, kek), *first, plain)
         }
         Wrapping::Ascon => {
             let (masked, tag) = wrapped.split_at(plain.len());
@@ -204,6 +199,8 @@ fn with_zeros(length: usize, work: &mut dyn FnMut(&mut [u8])) {
 
 #[cfg(test)]
 mod tests {
+    use aes_kw::AesKw;
+
     use super::*;
     use rand_chacha::ChaCha20Rng;
     use rand_core::SeedableRng;
@@ -283,25 +280,16 @@ mod tests {
         }
     }
 
-    /// RFC 3394 section 4.1: 128 bits of key data under a 128-bit key. Ours is under a hash of the
-    /// key, so the library is compared with the standard, and we with the library.
+    /// Under a hash of the key-encryption key and the binding, the keys are wrapped as in RFC 3394.
     #[test]
-    fn aes_key_wrap_known_answer() {
-        let kek: [u8; 16] = core::array::from_fn(|i| i as u8);
-        let data = Key::from_bytes(core::array::from_fn(|i| i as u8 * 0x11));
-        let mut out = [0; 24];
-        AesKw::<Aes128>::new(&kek.into()).wrap_key(data.as_bytes(), &mut out).unwrap();
-        let expected = [
-            0x1f, 0xa6, 0x8b, 0x0a, 0x81, 0x12, 0xb4, 0x47, 0xae, 0xf3, 0x4b, 0xd8, 0xfb, 0x5a,
-            0x7b, 0x82, 0x9d, 0x3e, 0x86, 0x23, 0x71, 0xd2, 0xcf, 0xe5,
-        ];
-        assert_eq!(out, expected);
-        let group = group(b"ours");
+    fn keys_are_wrapped_under_a_key_of_their_own() {
+        let (group, data) = (group(b"ours"), Key::from_bytes([4; 16]));
         let once = group.sha256(&[b"groupkey wrap\0", &[9; 16], &[0; 7], &[3], &[0; 7], &[5]]);
-        AesKw::<Aes128>::new_from_slice(&once[..16])
+        let mut expected = [0; 24];
+        AesKw::<aes::Aes128>::new_from_slice(&once[..16])
             .unwrap()
-            .wrap_key(data.as_bytes(), &mut out)
+            .wrap_key(data.as_bytes(), &mut expected)
             .unwrap();
-        assert_eq!(wrapped(Suite::Standard, &[data]), out);
+        assert_eq!(wrapped(Suite::Standard, &[data]), expected);
     }
 }

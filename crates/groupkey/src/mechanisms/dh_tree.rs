@@ -26,8 +26,9 @@
 //! times, if that node is at depth a.
 //!
 //! - **Join:** the sponsor is the rightmost leaf beside the joining member. It draws a new secret
-//!   and makes its path again. PATH also has the joining member's blinded key, before the sponsor's
-//!   own. When the leftmost of the others has the key, it sends the joining member the whole TREE.
+//!   and makes its path again. Every member takes the joining member's blinded key from JOIN, so no
+//!   sponsor can put one of its own making there. That would outlive the sponsor's eviction. When
+//!   the leftmost of the others has the key, it sends the joining member the whole TREE.
 //! - **Leave:** the rightmost leaf beside the old one draws a new secret and renews its path.
 //! - **Rekey:** the member whose turn it is does the same: leaves from left to right, by the epoch.
 //!   So all secrets are new after n rekeys.

@@ -9,7 +9,7 @@
 use alloc::vec::Vec;
 
 use super::object::Object;
-use super::{LABEL, Messenger, Received, SendingKey, no_key, seal};
+use super::{Extras, LABEL, Messenger, Received, SendingKey, no_key, seal};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::party::Party;
@@ -24,16 +24,21 @@ impl Messenger {
         party: &dyn Party,
         content: &[u8],
     ) -> Result<Vec<u8>, Error> {
-        let header = self.next_header(cx)?;
+        let header = self.next_header(cx, self.current.as_ref().ok_or(Misuse::NotCreated)?)?;
+        let shown = self.shown_credential(cx.suite().signing(), &header, cx.now(), content)?;
         let period = self.current.as_mut().ok_or(Misuse::NotCreated)?;
         let (carried, ciphertext) = party.messages().encryption()?.encapsulate(cx)?;
         let key = cx.derive(&carried, LABEL, &header.circumstances());
-        let sealed = seal(cx, &key, header, Some(&ciphertext), content)?;
+        let extras = Extras { credential: shown.as_deref(), carried: Some(&ciphertext) };
+        let sealed = seal(cx, &key, header, extras, content)?;
         let key = match period.own.take() {
             Some(own) => own.key,
             None => period.key_of(cx, &header),
         };
         period.own = Some(SendingKey { key, counter: header.nonce.counter() + 1 });
+        if shown.is_some() {
+            self.shown_at = Some(cx.now());
+        }
         Ok(sealed)
     }
 
@@ -50,7 +55,7 @@ impl Messenger {
         let object = Object::decode(cx.suite(), bytes)?;
         self.require_ours(cx, &object.header)?;
         let ciphertext = object.carried.ok_or(Misbehaviour::UnexpectedMessage)?;
-        let limits = self.limits();
+        let known = self.known(object.header.source.sender);
         let period = self.current.as_mut().ok_or(Misuse::NotCreated)?;
         let present = party.group_key().map(|(epoch, _)| epoch).ok_or(Misuse::NotCreated)?;
         if object.header.epoch != present || period.epoch != present {
@@ -58,8 +63,8 @@ impl Messenger {
         }
         let carried = party.messages().encryption()?.decapsulate(cx, ciphertext)?;
         let key = cx.derive(&carried, LABEL, &object.header.circumstances());
-        let received = period.open(cx, &object, Some(&key), limits)?;
+        let opened = period.open(cx, &object, Some(&key), &known)?;
         self.answer_impostor(cx, &object.header);
-        Ok(received)
+        Ok(self.note_introduction(opened))
     }
 }

@@ -10,7 +10,7 @@ use minicbor::data::Tag;
 use minicbor::{Decoder, Encoder};
 
 use super::Nonces;
-use crate::crypto::{GroupContext, Hashing, MessageNonce, Suite};
+use crate::crypto::{GroupContext, Hashing, MessageNonce, Signing, Suite};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, GroupId, MemberId};
 use crate::secret::Key;
@@ -45,6 +45,15 @@ pub(super) struct Object<'a> {
     pub(super) carried: Option<&'a [u8]>,
     pub(super) protected: &'a [u8],
     pub(super) sealed: &'a [u8],
+}
+
+/// The content of a signed message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SignedContent<'a> {
+    pub(super) content: &'a [u8],
+    pub(super) signature: &'a [u8],
+    /// What gives the sender its public key.
+    pub(super) credential: Option<&'a [u8]>,
 }
 
 impl ObjectHeader {
@@ -194,39 +203,69 @@ pub(super) fn encrypt_structure(group: &GroupContext, protected: &[u8]) -> Vec<u
 /// Returns the bytes that a sender signs (RFC 9052 section 4.4): the content, bound to the message
 /// around it and to a value derived from that message's key. These two are the external data, one
 /// after the other.
-pub(super) fn signature_structure(around: &[u8], binding: &Key, content: &[u8]) -> Vec<u8> {
+pub(super) fn signature_structure(
+    signing: Signing,
+    around: &[u8],
+    binding: &Key,
+    content: &[u8],
+) -> Vec<u8> {
     let external = [around, binding.as_bytes()].concat();
     let mut bytes = Vec::with_capacity(32 + external.len() + content.len());
     let _ = Encoder::new(&mut bytes)
         .array(4)
         .and_then(|encoder| encoder.str("Signature1"))
-        .and_then(|encoder| encoder.bytes(SIGNATURE_HEADER))
+        .and_then(|encoder| encoder.bytes(signature_header(signing)))
         .and_then(|encoder| encoder.bytes(&external))
         .and_then(|encoder| encoder.bytes(content));
     bytes
 }
 
-/// Encodes signed content: a tagged COSE_Sign1.
-pub(super) fn encode_signed(content: &[u8], signature: &[u8; 64]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(80 + content.len());
-    let _ = Encoder::new(&mut bytes)
-        .tag(Tag::new(SIGN1))
-        .and_then(|encoder| encoder.array(4))
-        .and_then(|encoder| encoder.bytes(SIGNATURE_HEADER))
-        .and_then(|encoder| encoder.map(0))
-        .and_then(|encoder| encoder.bytes(content))
-        .and_then(|encoder| encoder.bytes(signature));
-    bytes
-}
+impl<'a> SignedContent<'a> {
+    /// The most bytes around content and credential, the signature included.
+    pub(super) const fn longest_form(signing: Signing) -> usize {
+        match signing {
+            Signing::Ed25519 => 84,
+            #[cfg(feature = "suite-pq")]
+            Signing::Hybrid => 84 + 3_309 + 5,
+        }
+    }
 
-/// Returns content and signature from the output of [`encode_signed`].
-pub(super) fn decode_signed(bytes: &[u8]) -> Option<(&[u8], &[u8; 64])> {
-    let mut decoder = Decoder::new(bytes);
-    opening(&mut decoder, SIGN1, 4)?;
-    decoder.bytes().ok().filter(|&header| header == SIGNATURE_HEADER)?;
-    let content = after_map(&mut decoder)?;
-    let signature = decoder.bytes().ok()?.try_into().ok()?;
-    (encode_signed(content, signature) == bytes).then_some((content, signature))
+    /// Encodes signed content: a tagged COSE_Sign1.
+    pub(super) fn encode(&self, signing: Signing) -> Vec<u8> {
+        let credential = self.credential.unwrap_or_default();
+        let length = Self::longest_form(signing) + credential.len() + self.content.len();
+        let mut bytes = Vec::with_capacity(length);
+        let mut encoder = Encoder::new(&mut bytes);
+        let _ = encoder
+            .tag(Tag::new(SIGN1))
+            .and_then(|encoder| encoder.array(4))
+            .and_then(|encoder| encoder.bytes(signature_header(signing)))
+            .and_then(|encoder| encoder.map(u64::from(self.credential.is_some())));
+        if let Some(credential) = self.credential {
+            let _ = encoder.i64(CREDENTIAL).and_then(|encoder| encoder.bytes(credential));
+        }
+        let _ = encoder.bytes(self.content).and_then(|encoder| encoder.bytes(self.signature));
+        bytes
+    }
+
+    /// Reads the output of [`Self::encode`].
+    pub(super) fn decode(signing: Signing, bytes: &'a [u8]) -> Option<Self> {
+        let mut decoder = Decoder::new(bytes);
+        opening(&mut decoder, SIGN1, 4)?;
+        decoder.bytes().ok().filter(|&header| header == signature_header(signing))?;
+        let credential = match decoder.map().ok()?? {
+            0 => None,
+            _ => {
+                decoder.i64().ok().filter(|&label| label == CREDENTIAL)?;
+                Some(decoder.bytes().ok()?)
+            }
+        };
+        let content = decoder.bytes().ok()?;
+        let signature = decoder.bytes().ok()?;
+        let right = signature.len() == signing.signature_bytes();
+        let signed = Self { content, signature, credential };
+        (right && signed.encode(signing) == bytes).then_some(signed)
+    }
 }
 
 /// Reads the tag of a message and the head of its array.
@@ -279,11 +318,22 @@ const KID_CONTEXT: u8 = 10;
 /// Our own label, from the range for private use: the ciphertext of a scheme's own encryption.
 const CARRIED: i64 = -65_538;
 
+/// Our own label in a COSE_Sign1: the sender's credential.
+const CREDENTIAL: i64 = -65_539;
+
 /// CoAP's number for `application/cose; cose-type="cose-sign1"`.
 const COSE_SIGN1: u8 = 18;
 
-/// `{1: -8}`: EdDSA.
-const SIGNATURE_HEADER: &[u8] = &[0xa1, 0x01, 0x27];
+/// Returns the protected header of a signature, which names its algorithm: `{1: -8}` for EdDSA (RFC 9053
+/// section 2.2), or a number of our own for ML-DSA-65 with Ed25519, which has none yet.
+const fn signature_header(signing: Signing) -> &'static [u8] {
+    match signing {
+        Signing::Ed25519 => &[0xa1, 0x01, 0x27],
+        // `{1: -65_540}`.
+        #[cfg(feature = "suite-pq")]
+        Signing::Hybrid => &[0xa1, 0x01, 0x3a, 0x00, 0x01, 0x00, 0x03],
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -361,26 +411,41 @@ mod tests {
         #[test]
         fn any_bytes_are_refused_or_read(bytes in any::<Vec<u8>>()) {
             let _ = Object::decode(Suite::Standard, &bytes);
-            let _ = decode_signed(&bytes);
+            for suite in Suite::ALL {
+                let _ = SignedContent::decode(suite.signing(), &bytes);
+            }
         }
     }
 
     #[test]
     fn signed_content_survives_its_encoding() {
-        let bytes = encode_signed(b"content", &[3; 64]);
-        assert_eq!(decode_signed(&bytes), Some((&b"content"[..], &[3; 64])));
-        assert_eq!(decode_signed(&bytes[..bytes.len() - 1]), None);
-        assert_eq!(decode_signed(&[&bytes[..], &[0]].concat()), None);
+        for signing in Suite::ALL.map(Suite::signing) {
+            for credential in [None, Some(&[4; 96][..])] {
+                let signature = &alloc::vec![3; signing.signature_bytes()];
+                let signed = SignedContent { content: b"content", signature, credential };
+                let bytes = signed.encode(signing);
+                let decode = |bytes: &[u8]| SignedContent::decode(signing, bytes).is_some();
+                assert_eq!(SignedContent::decode(signing, &bytes), Some(signed));
+                assert!(!decode(&bytes[..bytes.len() - 1]));
+                assert!(!decode(&[&bytes[..], &[0]].concat()));
+                let short = SignedContent { signature: &signature[1..], ..signed };
+                assert!(!decode(&short.encode(signing)));
+                let long = SignedContent { content: &[0; 65_000], ..signed };
+                let around = long.encode(signing).len() - 65_000;
+                let around = around - credential.map_or(0, <[u8]>::len);
+                assert!(around <= SignedContent::longest_form(signing));
+            }
+        }
     }
 
     /// So a member cannot put what another signed into another message, or under another key.
     #[test]
     fn what_is_signed_names_its_header_and_its_key() {
         let [one, other] = [1, 2].map(|byte| Key::from_bytes([byte; 16]));
-        let base = signature_structure(b"header", &one, b"content");
-        assert_ne!(base, signature_structure(b"headex", &one, b"content"));
-        assert_ne!(base, signature_structure(b"header", &other, b"content"));
-        assert_ne!(base, signature_structure(b"header", &one, b"contexx"));
+        let base = signature_structure(Signing::Ed25519, b"header", &one, b"content");
+        assert_ne!(base, signature_structure(Signing::Ed25519, b"headex", &one, b"content"));
+        assert_ne!(base, signature_structure(Signing::Ed25519, b"header", &other, b"content"));
+        assert_ne!(base, signature_structure(Signing::Ed25519, b"header", &one, b"contexx"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! Properties of a scheme in the catalogue: class, law, recovery, provenance, claims, profile.
+//! Properties of a scheme in the catalogue: class, law, recovery, provenance, assumption, claims, profile.
 
-#[cfg(feature = "research")]
+use core::fmt;
+
 use crate::crypto::Suite;
 #[cfg(doc)]
 use crate::party::{Command, Party};
@@ -47,15 +48,51 @@ pub enum Recovery {
     SelfHealing,
 }
 
+/// What a group keeps of the members that have left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departures {
+    /// Nothing that costs: costs follow from the members of now.
+    Forgotten,
+    /// Their slots, which nobody gets again. Messages grow with all members that have ever left, to
+    /// a size that follows from the members of now. At most 2^b members are ever enrolled, where b
+    /// is the value of the parameter of this name.
+    Kept(&'static str),
+}
+
 /// How sure we are that this is the published protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Provenance {
+    /// A library that others wrote and people use. What it computes, it computes by itself: counts are
+    /// the party's word, and an audit by derivation cannot look inside.
+    Foreign,
     /// Some details are ours; the scheme's file lists them.
     Reconstructed,
     /// Built from the published protocol.
     Specified,
     /// The published protocol could not be identified; this one has the same profile of costs.
     StandIn,
+}
+
+/// The hard problem that a scheme's keys rest on, besides its symmetric algorithms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Assumption {
+    /// Diffie-Hellman in the suite's group.
+    DiffieHellman,
+    /// Key encapsulation, which every suite has.
+    Encapsulation,
+    /// That of a pairing.
+    Pairing,
+    /// None.
+    Symmetric,
+}
+
+/// Why a scheme cannot run in a suite ([`Scheme::unsuited_to`]). In words, it says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unsuited {
+    /// The suite.
+    pub suite: Suite,
+    /// What the scheme rests on, and the suite does not have.
+    pub assumption: Assumption,
 }
 
 /// A scheme's claims about itself. The audit shows whether they hold.
@@ -109,6 +146,33 @@ pub enum Audience {
     /// All current members.
     Members,
 }
+
+impl Assumption {
+    /// Returns the name used in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::DiffieHellman => "diffie-hellman",
+            Self::Encapsulation => "encapsulation",
+            Self::Pairing => "pairing",
+            Self::Symmetric => "symmetric",
+        }
+    }
+}
+
+impl fmt::Display for Unsuited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (basis, lack) = match self.assumption {
+            Assumption::DiffieHellman => ("on Diffie-Hellman", "no group"),
+            Assumption::Pairing => ("on a pairing", "no pairing"),
+            Assumption::Encapsulation => ("on key encapsulation", "none"),
+            Assumption::Symmetric => ("of symmetric algorithms", "none"),
+        };
+        let suite = self.suite.name();
+        write!(f, "no post-quantum form: it is built {basis}, and suite {suite} has {lack}")
+    }
+}
+
+impl core::error::Error for Unsuited {}
 
 impl Claims {
     /// All claims.
@@ -180,6 +244,18 @@ impl Law {
     }
 }
 
+impl Departures {
+    /// Returns what the group keeps.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Forgotten => "costs follow from the members of now",
+            Self::Kept(_) => {
+                "messages grow with the members that have left, until the group is created anew"
+            }
+        }
+    }
+}
+
 impl Recovery {
     /// Returns the name used in results.
     pub const fn name(self) -> &'static str {
@@ -212,6 +288,7 @@ impl Provenance {
     /// Returns the name used in every table.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Foreign => "foreign",
             Self::Reconstructed => "reconstructed",
             Self::Specified => "specified",
             Self::StandIn => "stand-in",

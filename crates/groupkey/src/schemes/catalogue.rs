@@ -3,8 +3,8 @@
 //! here.
 
 pub use crate::scheme::{
-    Adversary, Audience, Claims, Class, Configuration, Law, Parameter, ParameterError, Parties,
-    Profile, Provenance, Recovery, Scheme, growth,
+    Adversary, Assumption, Audience, Claims, Class, Configuration, Departures, Law, Parameter,
+    ParameterError, Parties, Profile, Provenance, Recovery, Scheme, Unsuited, growth,
 };
 
 /// All schemes, in the order in which tables show them.

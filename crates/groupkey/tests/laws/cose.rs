@@ -3,26 +3,25 @@
 //! It needs a Python with pycose: `GROUPKEY_PYTHON`, or `python3`. Where there is none, the test says so
 //! and passes, unless `GROUPKEY_REQUIRE_ALL` is set.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
-use std::{env, fmt::Write as _};
-
 use groupkey::MemberId;
 use groupkey::catalogue::scheme;
 use groupkey::messages::{MessageSettings, Messenger, Nonces};
 use groupkey_testkit::rig::{self, Guard, Rig};
-use serde_json::{Value, json};
+use serde_json::json;
+
+use crate::python::{ask, hex, python};
 
 #[test]
 fn an_independent_implementation_reads_our_messages() {
-    let Some(python) = python() else { return };
+    let Some(python) = python("pycose") else { return };
     let guards = [Guard::Mac, Guard::Signature].into_iter();
     for (guard, nonces) in guards.flat_map(|guard| Nonces::ALL.map(|nonces| (guard, nonces))) {
         let mut rig = group(guard);
         let signed = Some(guard == Guard::Signature);
         let settings = MessageSettings { signed, nonces, ..MessageSettings::default() };
         let mut messenger = messenger(&mut rig, 2, settings);
-        let public = rig.public_identity(MemberId(2)).map(|identity| hex(&identity.to_bytes()));
+        let public =
+            rig.public_identity(MemberId(2)).map(|identity| hex(identity.to_bytes().as_ref()));
         let context = hex(rig.setting().context.as_bytes());
         let key = hex(rig.agreed_key().unwrap().as_bytes());
         let cases: Vec<_> = (0..3u8)
@@ -36,7 +35,7 @@ fn an_independent_implementation_reads_our_messages() {
                 })
             })
             .collect();
-        for (number, read) in (0..3u8).zip(ask(&python, &cases)) {
+        for (number, read) in (0..3u8).zip(ask(&python, "cose/independent.py", &cases)) {
             let content = hex(&vec![number; usize::from(number) * 300]);
             let expected = json!({
                 "group": 7, "epoch": 2, "sender": 2, "counter": number, "content": content
@@ -48,7 +47,7 @@ fn an_independent_implementation_reads_our_messages() {
 
 #[test]
 fn we_read_the_messages_of_an_independent_implementation() {
-    let Some(python) = python() else { return };
+    let Some(python) = python("pycose") else { return };
     let mut rig = group(Guard::Mac);
     let settings = MessageSettings { signed: Some(false), ..MessageSettings::default() };
     let mut messenger = messenger(&mut rig, 1, settings);
@@ -61,7 +60,7 @@ fn we_read_the_messages_of_an_independent_implementation() {
         })
     };
     let cases = [case(200, Nonces::Counter), case(201, Nonces::Synthetic)];
-    for made in ask(&python, &cases) {
+    for made in ask(&python, "cose/independent.py", &cases) {
         let digits = made["message"].as_str().expect("a message in hexadecimal digits");
         let opened = rig.at(MemberId(1), |cx, _| messenger.open(cx, &unhex(digits)));
         let received = opened.expect("it opens");
@@ -83,41 +82,6 @@ fn messenger(rig: &mut Rig, member: u32, settings: MessageSettings) -> Messenger
         let mut messenger = Messenger::new(cx, settings).unwrap();
         messenger.follow(cx, party);
         messenger
-    })
-}
-
-/// A Python that has pycose.
-fn python() -> Option<String> {
-    let python = env::var("GROUPKEY_PYTHON").unwrap_or_else(|_| "python3".into());
-    let has = Command::new(&python).args(["-c", "import pycose"]).stderr(Stdio::null()).status();
-    if has.is_ok_and(|status| status.success()) {
-        return Some(python);
-    }
-    let missing = format!("{python} has no pycose: pip install pycose, or set GROUPKEY_PYTHON");
-    assert!(env::var_os("GROUPKEY_REQUIRE_ALL").is_none(), "{missing}");
-    eprintln!("SKIPPED, not tested: {missing}");
-    None
-}
-
-fn ask(python: &str, cases: &[Value]) -> Vec<Value> {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/laws/cose/independent.py");
-    let mut child = Command::new(python)
-        .arg(script)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("Python starts");
-    let input = serde_json::to_vec(cases).expect("the cases are JSON");
-    child.stdin.take().expect("it is piped").write_all(&input).expect("the script reads");
-    let output = child.wait_with_output().expect("the script ends");
-    assert!(output.status.success(), "the script failed");
-    serde_json::from_slice(&output.stdout).expect("the script prints JSON")
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut digits, byte| {
-        write!(digits, "{byte:02x}").expect("a string takes everything");
-        digits
     })
 }
 

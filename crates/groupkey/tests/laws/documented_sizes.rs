@@ -57,7 +57,11 @@ const OF_MEMBERS: [Operation; 6] = [
 
 /// Returns a scheme's rows, one for each size of the group. Pairings take too long for large ones.
 fn rows(scheme: &'static Scheme, columns: [Operation; 6]) -> Vec<String> {
-    let has_column = |operation| columns.contains(operation);
+    // Of schemes without a controller one alone has batches: they have no column.
+    let is_of_members = !scheme.has_controller();
+    let has_column = |operation: &Operation| {
+        columns.contains(operation) || is_of_members && *operation == Operation::Batch
+    };
     assert!(scheme.operations.iter().all(has_column), "{} has more operations", scheme.id);
     let sizes: &[u32] = match scheme.class() {
         Class::Distributed => &[5, 20],

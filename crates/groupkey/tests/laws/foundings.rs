@@ -17,7 +17,7 @@ type Recorded = (PartyId, Header, Vec<u8>);
 fn nothing_of_an_earlier_founding_is_accepted() {
     for scheme in SCHEMES {
         for profile in Profile::ALL {
-            for guard in [Guard::Mac, Guard::Signature] {
+            for guard in [Guard::Mac, Guard::Signature, Guard::Merkle] {
                 let recorded = first_founding(scheme, profile, guard);
                 assert!(!recorded.is_empty(), "{}", scheme.id);
                 let mut rig = rig(scheme, profile, guard);

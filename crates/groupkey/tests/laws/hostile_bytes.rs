@@ -4,7 +4,7 @@
 mod recorded_group;
 
 use groupkey::Suite;
-use groupkey::catalogue::{Profile, SCHEMES, Scheme};
+use groupkey::catalogue::{Profile, SCHEMES, Scheme, scheme};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use recorded_group::{Body, Forgery, Item, Transcript};
@@ -22,6 +22,39 @@ fn what_is_refused_changes_nothing_in_the_constrained_suite() {
 #[test]
 fn what_is_refused_changes_nothing_in_the_published_suite() {
     offer_hostile_bytes(Profile::Published, Suite::Published, 60);
+}
+
+/// Only TreeKEM parses something else there than in the standard suite.
+#[test]
+fn what_is_refused_changes_nothing_in_the_post_quantum_suite() {
+    for scheme in SCHEMES.iter().filter(|scheme| scheme.unsuited_to(Suite::Pq).is_none()) {
+        check(scheme, Profile::Sound, Suite::Pq, if scheme.id == "treekem" { 200 } else { 20 });
+    }
+}
+
+/// In TreeKEM's messages over X-Wing every part is changed, cut and made longer: public keys, what is
+/// encapsulated, wrapped keys. 0xffff is no reduced number of ML-KEM's, and no short length of CBOR's.
+#[test]
+fn every_part_of_a_message_over_x_wing_is_changed() {
+    let treekem = scheme("treekem").unwrap();
+    let transcript = Transcript::record(treekem, Profile::Sound, Suite::Pq);
+    let (mut refused, mut taken) = (0, 0);
+    for party in 0..4 {
+        let mut replay = transcript.replay(party, 6 + party);
+        for message in 0..transcript.messages() {
+            let length = transcript.message(message).len();
+            let places = (0..length).step_by(311).chain([length - 1]);
+            for offered in places.flat_map(|place| {
+                let spliced = replay.splice(message, place, &[0xff, 0xff]);
+                [spliced, replay.cut(message, place), replay.extend(message, place + 1)]
+            }) {
+                *if offered.is_ok() { &mut taken } else { &mut refused } += 1;
+            }
+        }
+        replay.finish();
+    }
+    // Nothing protects the messages, so a change of what is for others may be taken.
+    assert!(refused > 4 * taken, "{refused} refused, {taken} taken");
 }
 
 fn offer_hostile_bytes(profile: Profile, suite: Suite, cases: u32) {
@@ -98,8 +131,10 @@ fn any_forgery() -> impl Strategy<Value = Forgery> {
 }
 
 fn any_item() -> impl Strategy<Value = Item> {
-    // Lengths of keys, elements and records of all suites, and their multiples.
-    let lengths = prop::sample::select(&[0, 1, 2, 16, 24, 32, 40, 48, 64, 96, 128, 256, 384][..]);
+    // Lengths of keys, elements and records of all suites, and their multiples; in the end X-Wing's.
+    const LENGTHS: &[usize] =
+        &[0, 1, 2, 16, 24, 32, 40, 48, 64, 96, 128, 256, 384, 1_120, 1_136, 1_216];
+    let lengths = prop::sample::select(LENGTHS);
     prop_oneof![
         prop_oneof![0..12u64, any::<u32>().prop_map(u64::from), any::<u64>()]
             .prop_map(Item::Number),

@@ -713,3 +713,53 @@ fn a_session_since_a_resumption_takes_the_place_of_the_one_before() {
     assert!(talk.open(4, &ours).is_ok());
     assert_eq!(talk.open(4, &last), Err(Misbehaviour::Replayed.into()));
 }
+
+/// Members hold the key of an epoch, and accept the next one's. Of two that come meanwhile the later one
+/// counts. Only the held one has grace.
+#[test]
+fn a_held_key_is_sent_under_until_it_is_given_up() {
+    let mut talk = talk("skdc");
+    for id in 0..4 {
+        talk.messenger(id).hold();
+    }
+    let before = talk.seal(0, b"before");
+    talk.rig.rekey().unwrap();
+    talk.follow();
+    let held = talk.seal(0, b"held");
+    assert_eq!(talk.open(1, &held).unwrap().epoch, Epoch(1));
+    assert_eq!(talk.open(1, &before).unwrap().content, b"before", "the session goes on");
+    // Member 4 has changed over.
+    let early = talk.seal(4, b"early");
+    assert_eq!(talk.open(1, &early).unwrap().epoch, Epoch(2));
+    assert_eq!(talk.messenger(1).sending_epoch(), Some(Epoch(1)));
+    talk.rig.rekey().unwrap();
+    talk.follow();
+    assert_eq!(talk.messenger(1).held(), Some(Epoch(1)));
+    let lost = Misbehaviour::StaleEpoch { got: Epoch(2), current: Epoch(3) };
+    let between = talk.open(1, &early).unwrap_err();
+    assert_eq!(between, lost.into(), "of the keys in between the latest stays");
+    let still = talk.seal(0, b"still held");
+    let now = talk.rig.at(MemberId(0), |cx, _| cx.now());
+    for id in 0..4 {
+        talk.messenger(id).activate(now);
+    }
+    assert_eq!(talk.open(1, &still).unwrap().content, b"still held", "in grace");
+    let sealed = talk.seal(0, b"given up");
+    assert_eq!(talk.open(1, &sealed).unwrap().epoch, Epoch(3));
+    let late = talk.seal(1, b"late");
+    talk.rig.wait(GRACE + 1);
+    assert!(talk.open(2, &still).is_err(), "its grace is over");
+    assert_eq!(talk.open(2, &late).unwrap().content, b"late");
+}
+
+/// A key that may have leaked is not held.
+#[test]
+fn a_refused_key_is_held_no_longer() {
+    let mut talk = talk("skdc");
+    talk.messenger(0).hold();
+    talk.rig.rekey().unwrap();
+    talk.follow();
+    talk.messenger(0).refuse_before(Epoch(2));
+    let messenger = talk.messenger(0);
+    assert_eq!((messenger.held(), messenger.sending_epoch()), (None, Some(Epoch(2))));
+}

@@ -20,5 +20,5 @@ pub(crate) fn range(scheme: &Scheme, (low, high): (u32, u32)) -> (u32, u32) {
 }
 
 fn is_slow(scheme: &Scheme) -> bool {
-    ["boneh-fat", "boneh-thin", "nishat"].contains(&scheme.id)
+    ["boneh-fat", "boneh-thin", "fame", "nishat"].contains(&scheme.id)
 }

@@ -31,7 +31,7 @@ fn rng() -> ChaCha20Rng {
 
 #[test]
 fn both_of_a_pair_have_its_key_and_nobody_else() {
-    for suite in Suite::ALL {
+    for suite in Suite::ALL.into_iter().filter(|suite| suite.group().is_some()) {
         let key = |group, me, other, label| act(suite, group, me, |cx| cx.pair_key(other, label));
         let shared = key(1, ANN, BOB, "a").unwrap();
         assert_eq!(Ok(&shared), key(1, BOB, ANN, "a").as_ref());
@@ -43,7 +43,7 @@ fn both_of_a_pair_have_its_key_and_nobody_else() {
 
 #[test]
 fn only_the_receiver_opens_an_encrypted_key_and_only_for_what_it_was_made() {
-    for suite in Suite::ALL {
+    for suite in Suite::ALL.into_iter().filter(|suite| suite.group().is_some()) {
         let (key, mut encrypted) = (Key::from_bytes([5; 16]), Vec::new());
         act(suite, 1, ANN, |cx| cx.encrypt_key(BOB, EPOCH, b"x", &key, &mut encrypted)).unwrap();
         let open = |group, me, info: &[u8], bytes: &[u8]| {

@@ -32,7 +32,7 @@ fn line(scheme: &'static Scheme, profile: Profile) -> String {
     let mut hash = Sha256::new();
     let mut messages = 0;
     for suite in SUITES {
-        for guard in [Guard::None, Guard::Mac, Guard::Signature] {
+        for guard in Guard::ALL {
             let settings =
                 Settings { seed: 7, profile, suite, protection: guard, ..Settings::default() };
             messages += life(scheme, settings, &mut hash);

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
-use groupkey::catalogue::{self, Adversary, Class, Law, Parameter, Profile, SCHEMES, Scheme};
+use groupkey::catalogue::{
+    self, Adversary, Class, Departures, Law, Parameter, Profile, SCHEMES, Scheme,
+};
 
 use super::pages::Page;
 
@@ -95,6 +97,9 @@ fn entry(schemes: &[&Scheme], file: &Path) -> String {
         row("law", each(&|scheme| scheme.law.meaning().to_owned()));
     }
     row("recovery", each(&|scheme| scheme.recovery.meaning().to_owned()));
+    if schemes[0].departures != Departures::Forgotten {
+        row("departures", each(&|scheme| scheme.departures.meaning().to_owned()));
+    }
     row("claims", each(&|scheme| claims(scheme, Profile::Sound)));
     row("claims, `published`", each(&|scheme| claims(scheme, Profile::Published)));
     for Parameter { name, meaning, sound, published, range: (low, high) } in schemes[0].parameters {

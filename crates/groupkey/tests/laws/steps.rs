@@ -1,5 +1,6 @@
 //! What a step checks before a party gets a message, and that a refused step leaves nothing.
 
+use groupkey::crypto::meter::Probe;
 use groupkey::error::{Misbehaviour, Misuse};
 use groupkey::protection::Guard;
 use groupkey::{
@@ -10,8 +11,8 @@ use groupkey_testkit::credentials::Credentials;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-const ANN: PartyId = PartyId::Member(MemberId(1));
-const BOB: PartyId = PartyId::Member(MemberId(2));
+pub(crate) const ANN: PartyId = PartyId::Member(MemberId(1));
+pub(crate) const BOB: PartyId = PartyId::Member(MemberId(2));
 
 /// Hears everything that comes through. Speaks first and refuses then, if it is told to.
 #[derive(Default)]
@@ -43,23 +44,27 @@ impl Party for Listener {
     }
 }
 
-fn act<T>(
+pub(crate) fn act<T>(
     credentials: &Credentials,
     me: PartyId,
     outbox: &mut Outbox,
     act: impl FnOnce(&mut Context<'_>) -> T,
 ) -> T {
-    let (mut rng, mut probe) = (ChaCha20Rng::seed_from_u64(1), ());
-    let protection = credentials.protection(me);
-    act(&mut Context::new(
-        Setting::new(GroupId(0), Suite::Standard),
-        me,
-        protection,
-        &mut rng,
-        0,
-        outbox,
-        &mut probe,
-    ))
+    act_with(credentials, me, 1, outbox, &mut (), act)
+}
+
+pub(crate) fn act_with<T>(
+    credentials: &Credentials,
+    me: PartyId,
+    seed: u64,
+    outbox: &mut Outbox,
+    probe: &mut dyn Probe,
+    act: impl FnOnce(&mut Context<'_>) -> T,
+) -> T {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let (setting, protection) =
+        (Setting::new(GroupId(0), Suite::Standard), credentials.protection(me));
+    act(&mut Context::new(setting, me, protection, &mut rng, 0, outbox, probe))
 }
 
 /// A message to all, as this party protects it.
@@ -73,7 +78,11 @@ fn said(
     outbox.messages().flat_map(|message| message.bytes.to_vec()).collect()
 }
 
-fn heard(credentials: &Credentials, channel: Channel, bytes: &[u8]) -> Result<usize, Error> {
+pub(crate) fn heard(
+    credentials: &Credentials,
+    channel: Channel,
+    bytes: &[u8],
+) -> Result<usize, Error> {
     let (mut listener, mut outbox) = (Listener::default(), Outbox::new());
     let delivered =
         act(credentials, ANN, &mut outbox, |cx| cx.deliver(&mut listener, channel, bytes));
@@ -86,20 +95,23 @@ fn rekey(cx: &mut Context<'_>) {
 
 #[test]
 fn who_is_not_in_the_directory_says_nothing() {
-    let known = |parties: &[PartyId]| {
-        let mut credentials = Credentials::new(Guard::Signature, 1);
-        parties.iter().for_each(|&party| credentials.issue(party));
-        credentials
-    };
-    let (both, alone) = (known(&[ANN, BOB]), known(&[ANN]));
-    let bytes = said(&both, BOB, rekey);
-    assert_eq!(heard(&both, Channel::Open, &bytes), Ok(1));
-    assert_eq!(heard(&alone, Channel::Open, &bytes), Err(Misbehaviour::Forged.into()));
-    // Nor does anybody in another's name.
-    let of_ann = said(&both, ANN, rekey);
-    let (start, tag) = (bytes.len() - 64, of_ann.len() - 64);
-    let swapped = [&bytes[..start], &of_ann[tag..]].concat();
-    assert_eq!(heard(&both, Channel::Open, &swapped), Err(Misbehaviour::Forged.into()));
+    for guard in [Guard::Signature, Guard::Merkle] {
+        let known = |parties: &[PartyId]| {
+            let mut credentials = Credentials::new(guard, 1);
+            parties.iter().for_each(|&party| credentials.issue(party));
+            credentials
+        };
+        let (both, alone) = (known(&[ANN, BOB]), known(&[ANN]));
+        let bytes = said(&both, BOB, rekey);
+        assert_eq!(heard(&both, Channel::Open, &bytes), Ok(1));
+        assert_eq!(heard(&alone, Channel::Open, &bytes), Err(Misbehaviour::Forged.into()));
+        // Nor does anybody in another's name.
+        let of_ann = said(&both, ANN, rekey);
+        let [(content, _), (_, tag)] =
+            [&bytes, &of_ann].map(|bytes| guard.split_tag(Suite::Standard, bytes).unwrap());
+        let swapped = [content, tag].concat();
+        assert_eq!(heard(&both, Channel::Open, &swapped), Err(Misbehaviour::Forged.into()));
+    }
 }
 
 #[test]
@@ -120,10 +132,13 @@ fn an_enrolment_comes_over_the_confidential_channel_and_nothing_else_does() {
 
 #[test]
 fn a_step_that_is_refused_leaves_nothing_in_the_outbox() {
-    let (credentials, mut outbox) = (Credentials::new(Guard::Mac, 1), Outbox::new());
-    act(&credentials, ANN, &mut outbox, |cx| {
-        rekey(cx);
-        assert!(cx.command(&mut Listener::default(), Command::Rekey).is_err());
-    });
-    assert_eq!((outbox.messages().count(), outbox.events().len()), (1, 0));
+    for guard in Guard::ALL {
+        let (mut credentials, mut outbox) = (Credentials::new(guard, 1), Outbox::new());
+        credentials.issue(ANN);
+        act(&credentials, ANN, &mut outbox, |cx| {
+            rekey(cx);
+            assert!(cx.command(&mut Listener::default(), Command::Rekey).is_err());
+        });
+        assert_eq!((outbox.messages().count(), outbox.events().len()), (1, 0));
+    }
 }

@@ -1,4 +1,4 @@
-//! A batch of LKH, LKH+ and OFCT costs what the shape of the tree says: one new key for each key
+//! A batch of LKH, LKH+, OFCT and ELK costs what the shape of the tree says: one new key for each key
 //! node above a slot that changed, wrapped once for each child with an old member below; a unicast
 //! for each joining member; and at the members one unwrap for each new key.
 
@@ -13,7 +13,7 @@ use groupkey_testkit::rig::{OperationReport, Rig, Settings};
 use crate::counts::{calls, permanent};
 use crate::slots::{Node, Slots, key_nodes, lowest_free, occupied_children};
 
-const SCHEMES: [&str; 5] = ["lkh-user", "lkh-key", "lkh-group", "lkh-plus", "ofct"];
+const SCHEMES: [&str; 6] = ["lkh-user", "lkh-key", "lkh-group", "lkh-plus", "ofct", "elk"];
 
 const PAGE: &str = include_str!("../../../../docs/schemes/lkh.md");
 

@@ -7,7 +7,9 @@ use groupkey::error::{Misbehaviour, Misuse, Unsupported};
 use groupkey::{Command, MemberId, Recipient, Suite};
 use groupkey_testkit::rig::{Guard, OperationReport, Rig, SUITES, Settings};
 
-use crate::distributed::{assert_no_more_than, assert_refused};
+use crate::distributed::{
+    a_false_confirmation_leaves_one_without_key, assert_no_more_than, assert_refused,
+};
 use crate::table::{Table, is_from, kind};
 
 const SIZES: [u64; 10] = [2, 3, 4, 5, 8, 9, 16, 17, 20, 33];
@@ -151,17 +153,7 @@ fn ratios_that_do_not_close_the_circle_are_refused() {
 
 #[test]
 fn a_false_confirmation_is_refused() {
-    for n in [2, 3, 6] {
-        let mut circle = begin(Profile::Sound, n, 2);
-        let refused = circle.settle_with(0..n, |_, message, to| {
-            if to == 0 && is_from(message, 1) && kind(message) == CONFIRM {
-                *message.last_mut().unwrap() ^= 1;
-            }
-        });
-        assert_eq!(refused, [Misbehaviour::Forged.into()]);
-        let keys = circle.keys();
-        assert!(keys[0].is_none() && keys[1..].iter().all(Option::is_some));
-    }
+    a_false_confirmation_leaves_one_without_key("bd", CONFIRM);
 }
 
 #[test]
@@ -230,9 +222,7 @@ const CONFIRM: u8 = 3;
 
 /// Members who hand messages to each other unprotected, and were told to make a group.
 fn begin(profile: Profile, n: u32, seed: u64) -> Table {
-    let mut circle = Table::new(&scheme().configuration(profile), Guard::None, n, seed);
-    circle.create(n);
-    circle
+    Table::told_to_create(scheme(), profile, n, seed)
 }
 
 fn scheme() -> &'static Scheme {

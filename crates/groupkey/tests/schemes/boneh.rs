@@ -170,7 +170,7 @@ fn any_later_message_is_enough() {
 /// Section 14.3 of our notes on S003, for an outsider: it has heard what was broadcast.
 #[test]
 fn outsiders_have_the_key_after_an_add_in_the_published_form() {
-    for suite in Suite::ALL {
+    for suite in Suite::ALL.into_iter().filter(|suite| suite.has_pairing()) {
         let mut listening = Listening::new("boneh-fat", Profile::Published, suite);
         let created = listening.rig.create(6).unwrap();
         let added = listening.rig.add(6).unwrap();

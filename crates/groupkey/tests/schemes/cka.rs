@@ -31,7 +31,7 @@ fn creation_costs_what_the_header_says_in_the_sound_form() {
 
 fn creation_costs_what_the_header_says(profile: Profile) {
     let sound = profile == Profile::Sound;
-    for suite in Suite::ALL {
+    for suite in Suite::ALL.into_iter().filter(|suite| suite.group().is_some()) {
         for n in SIZES {
             let mut rig = Rig::new(scheme(), Settings { profile, suite, ..Settings::default() });
             let report = rig.create(n as u32).unwrap();

@@ -122,7 +122,7 @@ fn when_half_the_group_is_one_member_the_rest_gets_a_new_root() {
 #[test]
 fn who_slept_catches_up() {
     for profile in Profile::ALL {
-        for suite in Suite::ALL {
+        for suite in Suite::ALL.into_iter().filter(|suite| suite.group().is_some()) {
             let mut rig = rig(profile, suite);
             rig.create(8).unwrap();
             // Nobody needs 1 or 5: they lead nothing.

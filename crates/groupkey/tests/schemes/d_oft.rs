@@ -124,7 +124,7 @@ fn changes_cost_what_the_header_says() {
 #[test]
 fn who_slept_catches_up() {
     for profile in Profile::ALL {
-        for suite in Suite::ALL {
+        for suite in Suite::ALL.into_iter().filter(|suite| suite.group().is_some()) {
             let mut rig = rig(profile, suite);
             rig.create(8).unwrap();
             // Nobody needs 1 or 5: they lead nothing.

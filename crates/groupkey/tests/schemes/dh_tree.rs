@@ -35,7 +35,7 @@ fn creation_costs_what_the_headers_say() {
             let sponsor = tree.join("tgdh", member);
             let depth = tree.depth(sponsor);
             expected[sponsor as usize] += 2 * depth - 1;
-            elements += depth + 2;
+            elements += depth + 1;
             for other in 0..member {
                 let below = tree.depth(other) - tree.meeting(other, sponsor);
                 let known = &mut known[other as usize];
@@ -60,7 +60,7 @@ fn creation_costs_what_the_headers_say() {
         }
         assert_eq!(report.total().exponentiations(), (n * n + 5 * n - 6) / 2, "str, n = {n}");
         assert_eq!(messages(&report), (0, n), "str, n = {n}");
-        assert_eq!(elements_sent(&report), 3 * n - 3, "str, n = {n}");
+        assert_eq!(elements_sent(&report), 2 * n - 2, "str, n = {n}");
     }
 }
 
@@ -113,7 +113,7 @@ fn a_join_costs_what_the_headers_say() {
                 }
             }
             assert_eq!(messages(&report), (1, 2), "{id}, n = {n}");
-            let elements = u64::from(2 * n) + tree.depth(sponsor) + 2;
+            let elements = u64::from(2 * n) + tree.depth(sponsor) + 1;
             assert_eq!(elements_sent(&report), elements, "{id}, n = {n}");
         }
     }

@@ -5,6 +5,8 @@ use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};
 use groupkey::{Command, MemberId, Recipient};
 use groupkey_testkit::rig::{OperationReport, Rig, RigError, SentMessage, Settings};
 
+use crate::table::{Table, is_from, kind};
+
 /// Unicasts and broadcasts.
 pub(crate) fn messages(report: &OperationReport) -> (u64, u64) {
     let broadcasts = report.messages.iter().filter(|message| message.to == Recipient::Group);
@@ -82,6 +84,21 @@ pub(crate) fn a_missed_epoch_is_noticed(id: &str, n: u32, sleeper: u32, leavers:
     );
     rig.catch_up(sleeper).unwrap();
     rig.agreed_key().unwrap();
+}
+
+/// Member 1 confirms another key to member 0 than to the others, in groups of which all confirm.
+pub(crate) fn a_false_confirmation_leaves_one_without_key(id: &str, confirmation: u8) {
+    for n in [2, 3, 6] {
+        let mut table = Table::told_to_create(scheme(id).unwrap(), Profile::Sound, n, 2);
+        let refused = table.settle_with(0..n, |_, message, to| {
+            if to == 0 && is_from(message, 1) && kind(message) == confirmation {
+                *message.last_mut().unwrap() ^= 1;
+            }
+        });
+        assert_eq!(refused, [Misbehaviour::Forged.into()], "{id}");
+        let keys = table.keys();
+        assert!(keys[0].is_none() && keys[1..].iter().all(Option::is_some), "{id}");
+    }
 }
 
 #[track_caller]

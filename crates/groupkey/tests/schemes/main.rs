@@ -4,17 +4,22 @@
 //! `cargo test -p groupkey --test schemes lnt` runs those of one file.
 
 mod alohali_r;
+mod art;
 mod batch;
 mod bd;
+mod berkovits;
 mod boneh;
 mod cfkm;
 mod cka;
 mod ckd;
 mod confirmation;
+mod crt;
 mod d_lkh;
 mod d_oft;
 mod dep;
 mod dh_tree;
+mod elk;
+mod fame;
 mod gdh;
 mod igkmp;
 mod iolus;
@@ -32,10 +37,13 @@ mod periods;
 mod riseg;
 mod s2rp;
 mod segcom;
+mod sender_keys;
 mod sgcsh;
 mod stars;
+mod subset_cover;
 mod tkh;
 mod tree_creation;
+mod treekem;
 
 // What several of these files say alike.
 mod counts;

@@ -1,6 +1,6 @@
 //! A table at which members sit and hand each other messages, as the test says.
 
-use groupkey::catalogue::Configuration;
+use groupkey::catalogue::{Configuration, Profile, Scheme};
 use groupkey::error::Error;
 use groupkey::{Channel, Command, Context, GroupId, Key, MemberId, Outbox, Party, Setting, Suite};
 use groupkey_testkit::credentials::Credentials;
@@ -23,6 +23,18 @@ impl Table {
         let seats = (0..n).map(|id| configuration.member(MemberId(id))).collect();
         let rng = ChaCha20Rng::seed_from_u64(seed);
         Self { seats, credentials, rng, wire: Vec::new() }
+    }
+
+    /// Members who hand messages to each other unprotected, and were told to make a group.
+    pub(crate) fn told_to_create(
+        scheme: &'static Scheme,
+        profile: Profile,
+        n: u32,
+        seed: u64,
+    ) -> Self {
+        let mut table = Self::new(&scheme.configuration(profile), Guard::None, n, seed);
+        table.create(n);
+        table
     }
 
     /// From now on, what is drawn by chance follows from this.

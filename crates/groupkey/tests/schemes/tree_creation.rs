@@ -10,7 +10,7 @@ use groupkey::{
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-const SCHEMES: [&str; 3] = ["lkh-group", "lkh-plus", "ofct"];
+const SCHEMES: [&str; 4] = ["lkh-group", "lkh-plus", "ofct", "elk"];
 
 #[test]
 fn members_among_free_slots_agree() {

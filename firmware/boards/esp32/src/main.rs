@@ -22,6 +22,8 @@ mod executor;
 mod identity;
 #[path = "../../../live/src/member.rs"]
 mod member;
+#[path = "../../../live/src/membership.rs"]
+mod membership;
 mod memory;
 #[path = "../../../live/src/network.rs"]
 mod network;

@@ -132,7 +132,7 @@ impl ReadNorFlash for Flash {
     }
 
     fn capacity(&self) -> usize {
-        3 * Self::ERASE_SIZE
+        5 * Self::ERASE_SIZE
     }
 }
 

@@ -16,6 +16,12 @@ impl World {
         self.liar.iter_mut().for_each(Liar::end);
         self.journal.fill(false);
         self.journal.tear(None);
+        for seat in self.devices.values_mut() {
+            seat.flash_full_until = 0;
+            if seat.process.runtime.is_some() {
+                seat.flash.revive();
+            }
+        }
         if let Some(service) = &mut self.service.runtime {
             service.crash_at(u64::MAX);
         } else if !self.subject.has_peers() {

@@ -47,6 +47,8 @@ impl World {
             Speech::Join => {
                 if let Some(seat) = self.devices.get_mut(&device) {
                     seat.process.stop();
+                    // It kept copies of all that it was told to forget.
+                    seat.flash.put_back(which as usize / 7 % 5);
                     seat.deaf_until = 0;
                 }
                 self.network.end(device + 1);

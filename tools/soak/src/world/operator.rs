@@ -66,6 +66,10 @@ impl World {
                 self.wanted.push(wanted);
                 continue;
             };
+            if let Wanted::Readmit(device) = wanted {
+                // The commit may be in the store although nobody acknowledges it.
+                self.ledger.evicted(device, None);
+            }
             let done = match wanted {
                 Wanted::Evict(device) => service.evict(&processes::name(device), now, &mut rng),
                 Wanted::Readmit(device) => {

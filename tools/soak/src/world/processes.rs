@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use groupkey::MemberId;
+use groupkey::{GroupContext, MemberId};
 use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::runtime::Fatal;
@@ -11,6 +11,7 @@ use groupkey_mqtt::{Input, Member, Output, Peer, Runtime, Service, member, peer}
 use rand_chacha::ChaCha20Rng;
 
 use super::{Remembered, Runs, SERVICE, SoakDevice, VirtualProcess, Wanted, World, roster};
+use crate::flash::DeviceFlash;
 use crate::history::{MILLISECOND, SECOND};
 use crate::ledger::{Invariant, Violation, violated};
 use crate::network::{ClientNumber, ExpiringMessage};
@@ -48,6 +49,9 @@ impl SoakDevice {
             is_adversary: false,
             deaf_until: 0,
             memory: Remembered::default(),
+            flash: DeviceFlash::default(),
+            flash_full_until: 0,
+            away: 0,
             starts: 0,
         }
     }
@@ -61,7 +65,7 @@ impl Runs {
         }
     }
 
-    fn poll(&mut self) -> Option<Output<MemberEvent>> {
+    pub(super) fn poll(&mut self) -> Option<Output<MemberEvent>> {
         match self {
             Self::Member(member) => member.poll().ok().flatten(),
             Self::Peer(peer) => peer.poll().ok().flatten(),
@@ -80,6 +84,14 @@ impl Runs {
         match self {
             Self::Member(member) => member.founded().map(|founded| founded.to_be_bytes().to_vec()),
             Self::Peer(peer) => peer.instance().map(|instance| instance.0.to_vec()),
+        }
+    }
+
+    /// Returns the context of the group of the key.
+    pub(super) fn context(&self) -> Option<GroupContext> {
+        match self {
+            Self::Member(member) => member.context().copied(),
+            Self::Peer(peer) => Some(*peer.context()),
         }
     }
 
@@ -172,8 +184,16 @@ impl World {
                 let Some(seat) = self.devices.get_mut(&device) else { return Ok(()) };
                 let now = seat.process.clock(self.network.now);
                 let Some(runs) = &mut seat.process.runtime else { return Ok(()) };
+                seat.flash.fill(self.network.now < seat.flash_full_until);
+                if seat.flash.reach() {
+                    return self.die(device);
+                }
                 let _ = runs.handle(input, now, &mut rng);
+                let is_dead = seat.flash.reach();
                 self.observe(device)?;
+                if is_dead {
+                    return self.die(device);
+                }
             }
         }
         self.flush(client)
@@ -181,16 +201,19 @@ impl World {
 
     /// Takes a process's outputs.
     pub(super) fn flush(&mut self, client: ClientNumber) -> Result<(), Violation> {
-        let Some(device) = client.checked_sub(1) else {
-            self.flush_service();
-            return Ok(());
-        };
+        let Some(device) = client.checked_sub(1) else { return self.flush_service() };
         loop {
             let Some(seat) = self.devices.get_mut(&device) else { return Ok(()) };
             let Some(output) = seat.process.runtime.as_mut().and_then(Runs::poll) else {
                 return Ok(());
             };
-            let is_evicted = seat.is_evicted;
+            let (is_evicted, is_dead) = (seat.is_evicted, seat.flash.reach());
+            if let Output::Publish(publish) = &output {
+                self.record(device, publish)?;
+            }
+            if is_dead {
+                return self.die(device);
+            }
             match output {
                 Output::Publish(publish) if !self.is_mute(device) => {
                     self.network.publish(client, publish);
@@ -223,18 +246,21 @@ impl World {
         self.liar.as_ref().is_some_and(|liar| liar.device == device && liar.is_mute(now))
     }
 
-    fn flush_service(&mut self) {
+    fn flush_service(&mut self) -> Result<(), Violation> {
         loop {
-            let Some(service) = &mut self.service.runtime else { return };
+            let Some(service) = &mut self.service.runtime else { return Ok(()) };
             match service.poll() {
-                Ok(Some(Output::Publish(publish))) => self.network.publish(SERVICE, publish),
+                Ok(Some(Output::Publish(publish))) => {
+                    self.nonces.welcome(&publish.payload)?;
+                    self.network.publish(SERVICE, publish);
+                }
                 Ok(Some(Output::Subscribe(topic))) => self.network.subscribe(SERVICE, topic, true),
                 Ok(Some(Output::Unsubscribe(topic))) => {
                     self.network.subscribe(SERVICE, topic, false);
                 }
                 Ok(Some(Output::Event(ServiceEvent::Unconfirmed))) => self.vouch(),
                 Ok(Some(_)) => {}
-                Ok(None) => return,
+                Ok(None) => return Ok(()),
                 Err(fatal) => self.service_ended(&fatal),
             }
         }
@@ -243,6 +269,9 @@ impl World {
     /// Notes the key of a device, if it is another one.
     pub(super) fn observe(&mut self, device: u32) -> Result<(), Violation> {
         let Some(seat) = self.devices.get_mut(&device) else { return Ok(()) };
+        for kept in seat.flash.take_made() {
+            self.nonces.at_rest(device, &kept)?;
+        }
         let key = seat.process.runtime.as_ref().and_then(Runs::key);
         if key != seat.process.key {
             seat.process.key.clone_from(&key);
@@ -397,6 +426,7 @@ impl World {
             return Ok(());
         }
         seat.starts += 1;
+        seat.flash.revive();
         let runs = if self.subject.has_peers() {
             let most = self.subject.most_devices();
             let directory = (0..most).map(|id| (MemberId(id + 1), identity(id).public()));
@@ -428,7 +458,8 @@ impl World {
                 messages: Default::default(),
                 freshness: Default::default(),
             };
-            Runs::Member(Box::new(Member::new(settings).expect("the settings are good")))
+            let member = Member::new(settings).expect("the settings are good");
+            Runs::Member(Box::new(member.remembering(Box::new(seat.flash.clone()))))
         };
         seat.process.runtime = Some(runs);
         self.network.begin(device + 1);

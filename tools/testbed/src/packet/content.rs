@@ -88,6 +88,12 @@ pub(crate) struct Abilities {
     pub(crate) maximum_packet: Option<u32>,
     /// The number of topic aliases that a client may use.
     pub(crate) topic_aliases: u16,
+    /// The keep-alive that it sets in place of the client's, in s.
+    pub(crate) keep_alive: Option<u16>,
+    /// The session expiry that it sets in place of the client's, in s.
+    pub(crate) session_expiry: Option<u32>,
+    /// Whether it assigned another client identifier than the client's.
+    pub(crate) assigns_client: bool,
 }
 
 impl Default for Abilities {
@@ -101,6 +107,9 @@ impl Default for Abilities {
             receive_maximum: u16::MAX,
             maximum_packet: None,
             topic_aliases: 0,
+            keep_alive: None,
+            session_expiry: None,
+            assigns_client: false,
         }
     }
 }

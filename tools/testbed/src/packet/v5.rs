@@ -146,6 +146,9 @@ fn announced(abilities: &Abilities) -> v5::ConnackProperties {
         receive_max: Some(abilities.receive_maximum).filter(|most| *most != usual.receive_maximum),
         max_packet_size: abilities.maximum_packet,
         topic_alias_max: Some(abilities.topic_aliases).filter(|most| *most != usual.topic_aliases),
+        server_keep_alive: abilities.keep_alive,
+        session_expiry_interval: abilities.session_expiry,
+        assigned_client_id: abilities.assigns_client.then(|| "assigned".into()),
         ..v5::ConnackProperties::default()
     }
 }
@@ -162,5 +165,8 @@ fn abilities(properties: &v5::ConnackProperties) -> Abilities {
         receive_maximum: properties.receive_max.unwrap_or(usual.receive_maximum),
         maximum_packet: properties.max_packet_size,
         topic_aliases: properties.topic_alias_max.unwrap_or(usual.topic_aliases),
+        keep_alive: properties.server_keep_alive,
+        session_expiry: properties.session_expiry_interval,
+        assigns_client: properties.assigned_client_id.is_some(),
     }
 }

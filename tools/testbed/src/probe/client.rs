@@ -8,6 +8,7 @@ use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 use groupkey_mqtt::Version;
+use groupkey_mqtt::tls::explained;
 
 use super::check::Stop;
 use super::target::ProbeTarget;
@@ -315,7 +316,8 @@ impl ProbeClient {
                 Ok(length) => self.unread.extend_from_slice(&chunk[..length]),
                 Err(error) if is_silence(&error) => {}
                 Err(error) if error.kind() == ErrorKind::InvalidData => {
-                    return Err(Stop::Broken(format!("TLS ended: {error}")));
+                    let why = explained(&error).unwrap_or_else(|| error.to_string());
+                    return Err(Stop::Broken(format!("TLS ended: {why}")));
                 }
                 // Any other error means that the connection is gone.
                 Err(_) => return Ok(Incoming::Closed),
@@ -354,7 +356,14 @@ impl fmt::Display for Abilities {
             Some(bytes) => write!(f, "packets of {bytes} bytes, ")?,
             None => f.write_str("packets of any length, ")?,
         }
-        write!(f, "{} topic aliases", self.topic_aliases)
+        write!(f, "{} topic aliases", self.topic_aliases)?;
+        if let Some(seconds) = self.keep_alive {
+            write!(f, ", keep alive {seconds} s")?;
+        }
+        if let Some(seconds) = self.session_expiry {
+            write!(f, ", sessions of {seconds} s")?;
+        }
+        f.write_str(if self.assigns_client { ", another client identifier" } else { "" })
     }
 }
 

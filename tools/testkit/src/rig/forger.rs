@@ -26,8 +26,8 @@ pub struct Forger {
 impl Rig {
     /// Returns a forger of messages for this group.
     pub fn forger(&self) -> Forger {
-        let Settings { protection, seed, .. } = self.settings;
-        let credentials = Credentials::new(protection, seed);
+        let Settings { suite, protection, seed, .. } = self.settings;
+        let credentials = Credentials::for_suite(suite, protection, seed);
         Forger { setting: self.setting(), guard: protection, credentials }
     }
 }
@@ -50,7 +50,7 @@ impl Forger {
 
     /// Reads header and body of a message, which need not be genuine.
     pub fn read<'m>(&self, bytes: &'m [u8]) -> Option<(Header, &'m [u8])> {
-        read(self.guard, bytes)
+        read(self.setting.suite, self.guard, bytes)
     }
 
     /// Runs a computation that any party can do: with all cryptography, and without a key.

@@ -104,7 +104,8 @@ impl Rig {
         &*self.seats[party].party
     }
 
-    /// Runs code at a member outside a step of its party, in the member's present context.
+    /// Runs code at a member outside a step of its party, in the member's present context, with its
+    /// long-term key.
     ///
     /// # Panics
     ///
@@ -135,18 +136,18 @@ impl Rig {
         self.credentials.issue(id);
         let setting = self.setting();
         let (mut outbox, mut probe) = (Outbox::new(), ());
+        let peer_keys = self.credentials.peer_keys(id, setting.suite);
         let protection = self.credentials.protection(id);
-        let mut cx = Context::new(setting, id, protection, rng, self.now, &mut outbox, &mut probe);
+        let mut cx = Context::new(setting, id, protection, rng, self.now, &mut outbox, &mut probe)
+            .with_peer_keys(&peer_keys);
         what(&mut cx, &*self.seats[id].party)
     }
 
     /// Returns the key that a member's signatures verify under, if signatures protect the group.
     pub fn public_identity(&mut self, member: MemberId) -> Option<PublicIdentity> {
         self.credentials.issue(member.into());
-        match self.credentials.protection(member.into()) {
-            Protection::Signature { identity, .. } => Some(identity.public()),
-            Protection::Mac(_) | Protection::None => None,
-        }
+        let identities = self.credentials.protection(member.into()).identities();
+        identities.map(|(identity, _)| identity.public())
     }
 
     /// Asks a party for information that needs no protection and sends nothing.

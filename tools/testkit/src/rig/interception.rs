@@ -15,7 +15,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 use crate::rig::report::{OperationReport, RigError};
-use crate::rig::state::Rig;
+use crate::rig::state::{Rig, Settings};
 use crate::rig::transit::{Fate, RigInput, ScheduledDelivery, Transit, read};
 
 impl Rig {
@@ -81,8 +81,8 @@ impl Rig {
 
     /// Returns the bytes of a delivery that arrive, if any do.
     pub(super) fn pass(&mut self, delivery: &ScheduledDelivery) -> Option<Vec<u8>> {
-        let guard = self.settings.protection;
-        let fate = match (&mut self.adversary, read(guard, &delivery.bytes)) {
+        let Settings { suite, protection, .. } = self.settings;
+        let fate = match (&mut self.adversary, read(suite, protection, &delivery.bytes)) {
             (Some(adversary), Some((header, body))) if delivery.channel == Channel::Open => {
                 let (channel, bytes) = (delivery.channel, &delivery.bytes[..]);
                 adversary(&Transit { header, to: delivery.to, channel, body, bytes })

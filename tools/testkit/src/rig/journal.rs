@@ -11,7 +11,7 @@ use core::cell::{Ref, RefCell};
 use groupkey::author::parse_header;
 use groupkey::error::Error;
 use groupkey::protection::Guard;
-use groupkey::{Channel, Command, Epoch, Key, MemberId, PartyId, Recipient};
+use groupkey::{Channel, Command, Epoch, Key, MemberId, PartyId, Recipient, Suite};
 
 use crate::rig::state::Rig;
 use crate::rig::transit::{Fate, ScheduledDelivery, read};
@@ -168,7 +168,8 @@ impl Rig {
 
 /// Returns a message in words: its operation, kind and epoch, and who sent it.
 fn what(guard: Guard, bytes: &[u8]) -> String {
-    let read = read(guard, bytes).or_else(|| parse_header(bytes).ok());
+    // The header comes first, so it is there even if the tag is another suite's.
+    let read = read(Suite::Standard, guard, bytes).or_else(|| parse_header(bytes).ok());
     let Some((header, _)) = read else { return "bytes that are no message".to_owned() };
     let (operation, kind) = (header.operation.name(), header.kind);
     format!("{operation} {kind} of epoch {} from {}", header.epoch, header.sender)

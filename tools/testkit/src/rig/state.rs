@@ -107,7 +107,7 @@ impl Rig {
             seats.take_in(subgroup.into(), party);
         }
         Self {
-            credentials: Credentials::new(settings.protection, settings.seed),
+            credentials: Credentials::for_suite(settings.suite, settings.protection, settings.seed),
             rng: ChaCha20Rng::seed_from_u64(settings.seed),
             configuration,
             settings,

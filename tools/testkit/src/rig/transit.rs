@@ -7,7 +7,7 @@ use core::fmt;
 
 use groupkey::author::{Header, parse_header};
 use groupkey::protection::Guard;
-use groupkey::{Channel, Command, PartyId};
+use groupkey::{Channel, Command, PartyId, Suite};
 
 /// A message on its way to one receiver.
 #[derive(Clone, Copy, Debug)]
@@ -64,12 +64,7 @@ impl fmt::Display for Transit<'_> {
 }
 
 /// Reads header and body of a message, which need not be genuine.
-pub(super) fn read(guard: Guard, bytes: &[u8]) -> Option<(Header, &[u8])> {
-    let tag = match guard {
-        Guard::Mac => 1 + 16,
-        Guard::None => 0,
-        Guard::Signature => 2 + 64,
-    };
-    let content = bytes.get(..bytes.len().checked_sub(tag)?)?;
+pub(super) fn read(suite: Suite, guard: Guard, bytes: &[u8]) -> Option<(Header, &[u8])> {
+    let (content, _) = guard.split_tag(suite, bytes)?;
     parse_header(content).ok()
 }

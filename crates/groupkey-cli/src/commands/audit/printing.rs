@@ -58,16 +58,19 @@ fn verdict(findings: &[Finding]) -> String {
     };
     let claimed = claims().filter(|finding| finding.claimed == Some(true)).count();
     let (broken, open) = (of(true, Found::Broken), of(true, Found::LeftOut));
+    let hidden = of(true, Found::NotModelled);
     let mut text = format!("{scheme}, {profile} profile ({provenance}): ");
     text += &match (claimed, &broken[..]) {
         (0, _) => "it claims nothing".to_owned(),
-        (_, []) if open.is_empty() => format!("all {claimed} claims hold"),
-        (_, []) => format!("{} of {claimed} claims hold", claimed - open.len()),
+        (_, []) if open.is_empty() && hidden.is_empty() => format!("all {claimed} claims hold"),
+        (_, []) => format!("{} of {claimed} claims hold", claimed - open.len() - hidden.len()),
         _ => format!("of {claimed} claims, broken: {}", broken.join(", ")),
     };
-    for (words, names) in
-        [("not tried", open), ("not claimed, and broken", of(false, Found::Broken))]
-    {
+    for (words, names) in [
+        ("not tried", open),
+        ("foreign, so not modelled", hidden),
+        ("not claimed, and broken", of(false, Found::Broken)),
+    ] {
         if !names.is_empty() {
             text += &format!("; {words}: {}", names.join(", "));
         }

@@ -184,6 +184,10 @@ fn verdict(told: ReplaySubject, finding: &Finding) -> String {
             format!("broken: {}", attack.shows)
         }
         (Found::Broken, ReplaySubject::Claim(_)) => "broken, by the steps above".to_owned(),
+        (Found::NotModelled, _) => {
+            "not modelled: the scheme is foreign, and no derivation sees what its library computes"
+                .to_owned()
+        }
         (Found::NotApplicable, _) => "not applicable: the attack cannot begin".to_owned(),
         (_, ReplaySubject::Attack(_)) => {
             "holds: the attack is refused, is noticed or does not work".to_owned()

@@ -130,6 +130,15 @@ pub(crate) struct PlanArguments {
     pub(super) growth: bool,
 }
 
+/// Schemes that were asked for and have no plan.
+#[derive(Debug, Default)]
+pub(crate) struct LeftOut {
+    /// Those that have none of the activities that are asked for.
+    idle: Vec<&'static str>,
+    /// Notes that name those that cannot run in the suite.
+    unsuited: Vec<String>,
+}
+
 /// Most members of a measured group: no scheme's key server holds more in memory.
 const MOST_MEMBERS: u32 = 1 << 24;
 
@@ -151,13 +160,13 @@ impl PlanArguments {
         Some(device)
     }
 
-    /// Returns plans for each scheme, at all sizes, and the schemes that have none of the
-    /// activities that are asked for.
-    pub(crate) fn plans(&self) -> Result<(Vec<BenchPlan>, Vec<&'static str>), Failure> {
+    /// Returns plans for each scheme, at all sizes, and the schemes that have none.
+    pub(crate) fn plans(&self) -> Result<(Vec<BenchPlan>, LeftOut), Failure> {
         let workload = self.narrowed()?;
         let parameters = self.parameters.each_once()?;
+        let (schemes, unsuited) = self.selection.suited(self.schemes()?, self.form.suite())?;
         let mut plans = Vec::new();
-        for scheme in self.schemes()? {
+        for scheme in schemes {
             let like = BenchPlan {
                 profile: self.form.profile,
                 parameters: parameters.clone(),
@@ -222,7 +231,7 @@ impl PlanArguments {
             return Err(Failure::input(problem)
                 .with_help(format!("stay within {MOST_REPETITIONS} repetitions in all")));
         }
-        Ok((plans, idle))
+        Ok((plans, LeftOut { idle, unsuited }))
     }
 
     /// Returns the workload's name.
@@ -348,9 +357,8 @@ impl PlanArguments {
     }
 }
 
-/// Returns what was asked for and is not measured, because the schemes do not take it. The schemes
-/// in `idle` have none of the activities that are asked for.
-pub(crate) fn left_out(plans: &[BenchPlan], idle: &[&str]) -> Vec<String> {
+/// Returns what was asked for and is not measured, because the schemes do not take it.
+pub(crate) fn left_out(plans: &[BenchPlan], schemes: &LeftOut) -> Vec<String> {
     let of_plan = |plan: &BenchPlan| {
         let missing = plan.members.len() - plan.fitting().count();
         let (least, most) = plan.scheme.members;
@@ -365,8 +373,10 @@ pub(crate) fn left_out(plans: &[BenchPlan], idle: &[&str]) -> Vec<String> {
     let mut notes: Vec<String> = plans.iter().filter_map(of_plan).collect();
     // All plans of a scheme have the same sizes.
     notes.dedup();
+    let LeftOut { idle, unsuited } = schemes;
     if !idle.is_empty() {
         notes.push(format!("left out, without any of these operations: {}", idle.join(", ")));
     }
+    notes.extend(unsuited.iter().cloned());
     notes
 }

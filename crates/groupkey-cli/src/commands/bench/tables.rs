@@ -21,7 +21,8 @@ pub(crate) fn print(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let Some(plan) = plans.first() else { return Ok(()) };
-    let text = &circumstances(plan, plans);
+    let clock = rows.first().map_or("", |row| &row.clock);
+    let text = &circumstances(plan, plans, clock);
     writeln!(out, "{}", Paragraph { indent: 0, text })?;
     let is_served = |row: &&&BenchRow| row.class != Class::Distributed.name();
     let (served, among_themselves): (Vec<_>, Vec<_>) =
@@ -58,7 +59,7 @@ pub(crate) fn print_warnings(rows: &[&BenchRow], json: bool) {
 }
 
 /// Describes what all plans have in common, and their repetitions.
-fn circumstances(plan: &BenchPlan, plans: &[BenchPlan]) -> String {
+fn circumstances(plan: &BenchPlan, plans: &[BenchPlan], clock: &str) -> String {
     let BenchPlan { workload, profile, suite, protection, nonces, seed, device, .. } = plan;
     let repetitions: BTreeSet<u32> = plans.iter().map(|plan| plan.repetitions).collect();
     let repetitions: Vec<String> = repetitions.iter().map(u32::to_string).collect();
@@ -75,7 +76,7 @@ fn circumstances(plan: &BenchPlan, plans: &[BenchPlan]) -> String {
     });
     format!(
         "Workload {workload}, repetitions: {repetitions}, seed: {seed}; {} profile, {} suite, \
-         protection {}, {} nonces. Times in µs: the mean is measured on this machine, counted is what the same \
+         protection {}, {} nonces. Times in µs: the mean is {clock} time, measured on this machine, counted is what the same \
          primitives cost by themselves in this run, and x is the best measured time over it.{device} \
          Key material in bytes; messages and bytes are those that the role sends.",
         profile.name(),

@@ -156,7 +156,8 @@ fn requirements() -> impl Strategy<Value = Requirements> {
     let members = (5_u32..16, prop::option::of(0.1..20.0), prop_oneof![Just(1.0), Just(6.0)]);
     let members = members.prop_map(|(now, rekeys, burst)| {
         let (joins, leaves) = (2.0, 1.0);
-        Members { now, joins, leaves, burst, rekeys: rekeys.unwrap_or_default(), most: 0 }
+        let rekeys = rekeys.unwrap_or_default();
+        Members { now, joins, leaves, burst, rekeys, ..Members::default() }
     });
     let network = (
         prop_oneof![Just(0.0), 0.1..8.0],

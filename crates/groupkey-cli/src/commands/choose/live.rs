@@ -133,6 +133,7 @@ fn form(named: &NamedForm) -> Option<GroupForm> {
         parameters: named.parameters.clone(),
         suite: Some(named.suite.clone()),
         protection: Some(named.protection.clone()),
+        senders: Some(named.senders.clone()),
     };
     GroupForm::of(catalogue::scheme(&named.scheme)?).with(&wish).ok()
 }

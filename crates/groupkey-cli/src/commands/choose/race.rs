@@ -4,7 +4,6 @@ use groupkey_choose::decision::RaceEnd;
 use groupkey_choose::{Decision, Requirements};
 use groupkey_lab::choose::{RaceOptions, RacedDecision, SEED, race};
 
-use crate::campaign::all_cores;
 use crate::failure::Failure;
 use crate::interruption;
 use crate::output::remark;
@@ -15,6 +14,7 @@ use crate::progress::ProgressBar;
 pub(super) fn finalists(
     modelled: &Decision,
     requirements: &Requirements,
+    threads: usize,
 ) -> Result<Decision, Failure> {
     if let Some(field) = requirements.beyond_model() {
         remark(&format!(
@@ -28,7 +28,7 @@ pub(super) fn finalists(
         requirements,
         &RaceOptions {
             seed: SEED,
-            threads: all_cores(),
+            threads,
             stop: interruption::requested(),
             on_progress: &|done, total| bar.advance(done, total),
         },

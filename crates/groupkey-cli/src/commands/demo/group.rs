@@ -248,6 +248,7 @@ impl DemoGroup {
                 | MemberEvent::Evicted
                 | MemberEvent::JoinsAgain
                 | MemberEvent::NotIn(_)
+                | MemberEvent::Activated(_)
                 | MemberEvent::Proven
                 | MemberEvent::Resumed { .. }
                 | MemberEvent::Unkept(_)

@@ -32,6 +32,7 @@ Examples:
   groupkey device measure-schemes --target rv32imac --scheme tgdh --members 10,100 --json
   groupkey device measure-schemes --target cortex-m4 --out cortex-m4.jsonl
   groupkey device measure-schemes --target cortex-m4 --flash --scheme skdc
+  groupkey device measure-schemes --target rv32imac --suite pq --protection signature --scheme skdc
 
 A row is one operation of one member: the sum of its steps. The group runs on this machine, with
 the parties that it needs; the emulator runs the member alone, which must send the same bytes and
@@ -192,10 +193,20 @@ fn weigh(
     mut json: Option<&mut dyn Write>,
 ) -> Result<Vec<MemberFlash>, Failure> {
     for (suite, guard) in &plan.settings {
-        if !matches!(suite, Suite::Standard | Suite::Constrained) || *guard == Guard::None {
+        let is_built = matches!(suite, Suite::Standard | Suite::Constrained | Suite::Pq);
+        if !is_built || *guard == Guard::None {
             let of = format!("{}, {}", suite.name(), guard.name());
             return Err(Failure::input(format!("no program of a member is built for {of}"))
-                .with_help("--suite standard or constrained; --protection mac or signature"));
+                .with_help("--suite standard, constrained or pq; --protection mac or signature"));
+        }
+        let unsuited = plan.schemes.iter().find_map(|scheme| {
+            let reason = scheme.unsuited_to(*suite)?;
+            Some(Failure::input(format!("{}: {reason}", scheme.id)))
+        });
+        if let Some(failure) = unsuited {
+            return Err(
+                failure.with_help("name schemes that have a form in the suite, by --scheme")
+            );
         }
     }
     let stop = interruption::requested();

@@ -15,7 +15,7 @@ use groupkey_lab::device::Target;
 use groupkey_lab::device::emulated_board::{self, BoardFiles, EmulatedBoard};
 use groupkey_mqtt::config::{self, ConfigError, FlashForm, client_identifier, read_secret};
 use groupkey_mqtt::device_settings::{DeviceSettings, LONGEST_MESSAGE};
-use groupkey_mqtt::keyring::{Secret, bytes_from_hex};
+use groupkey_mqtt::keyring::{Secret, bytes_from_hex, from_hex};
 use groupkey_mqtt::topics::is_name;
 
 use super::emulation_failure;
@@ -115,8 +115,8 @@ pub(crate) fn run(arguments: &DeviceRunArguments, out: &mut dyn Write) -> Result
         None => PathBuf::from(format!("{}.flash", arguments.name)),
     };
     let form = target.flash();
-    // A sector for the settings, and two for the device's own log.
-    let form = FlashForm { sector: form.sector, sectors: 3, length: form.length };
+    // A sector for the settings, two for the device's own log, and two for its membership.
+    let form = FlashForm { sector: form.sector, sectors: 5, length: form.length };
     let _held = config::write_settings(&flash, form, &settings).map_err(refused)?;
     if arguments.settings_only {
         eprintln!("the settings are in the first bytes of {}", flash.display());
@@ -229,6 +229,10 @@ fn known(line: &str) -> Option<EventLine<'_>> {
         "joined" => {
             EventLine::Joined { member: u32::try_from(number()?).ok()?, founded: number()? }
         }
+        "resumed" => {
+            EventLine::Resumed { member: u32::try_from(number()?).ok()?, founded: number()? }
+        }
+        "unkept" => EventLine::Unkept("the flash takes no membership"),
         "changed" => {
             let (scheme, founded) = rest.split_once(' ')?;
             EventLine::Changed { scheme, founded: founded.parse().ok()? }
@@ -237,7 +241,11 @@ fn known(line: &str) -> Option<EventLine<'_>> {
         "epoch" => EventLine::Epoch(number()?),
         "heard" => {
             let (member, content) = rest.split_once(' ')?;
-            EventLine::Heard { member: member.parse().ok()?, content: from_hex(content)? }
+            EventLine::Heard {
+                member: member.parse().ok()?,
+                epoch: None,
+                content: from_hex(content)?,
+            }
         }
         "said" => EventLine::Said(true),
         "unsaid" => EventLine::Said(false),
@@ -340,13 +348,6 @@ fn refused(error: ConfigError) -> Failure {
     Failure::input(error.to_string())
 }
 
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digit = |digit: &u8| char::from(*digit).to_digit(16);
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    let bytes = pairs.iter().map(|[high, low]| Some((digit(high)? << 4 | digit(low)?) as u8));
-    rest.is_empty().then(|| bytes.collect()).flatten()
-}
-
 /// What the program returns when the group has evicted the device.
 const EVICTED: i32 = 3;
 
@@ -360,9 +361,10 @@ mod tests {
             ("connected", EventLine::Connected),
             ("lost the connection broke", EventLine::Lost("the connection broke")),
             ("joined 3 17", EventLine::Joined { member: 3, founded: 17 }),
+            ("resumed 3 17", EventLine::Resumed { member: 3, founded: 17 }),
             ("changed skdc 18", EventLine::Changed { scheme: "skdc", founded: 18 }),
-            ("heard 3 6869", EventLine::Heard { member: 3, content: b"hi".to_vec() }),
-            ("heard 3 ", EventLine::Heard { member: 3, content: Vec::new() }),
+            ("heard 3 6869", EventLine::Heard { member: 3, epoch: None, content: b"hi".to_vec() }),
+            ("heard 3 ", EventLine::Heard { member: 3, epoch: None, content: Vec::new() }),
             ("behind 9", EventLine::Behind(9)),
             ("memory 1 2 3 4", EventLine::Memory { flash: 1, statics: 2, heap: 3, stack: 4 }),
             ("counters 1 2 3", EventLine::Counters { taken: 1, refused: 2, dropped: 3 }),

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use clap::{Arg, Args};
+use groupkey::Operation;
 use groupkey::catalogue::{Class, Scheme};
 use groupkey_lab::device::{DeviceProfile, Radio};
-use groupkey_lab::plan::{Plan, PlanStep};
+use groupkey_lab::plan::{BATCH, MOST_DEPARTURES, Plan, PlanAction, PlanStep};
 use groupkey_sim::Duration;
 use groupkey_sim::group::Rest;
 
@@ -42,6 +43,18 @@ pub(crate) struct GroupArguments {
     )]
     members: Vec<u32>,
 
+    /// Members that leave after the creation, each replaced by another one: what follows is measured
+    /// in a group with a past [default: 0]. It matters to cs, sd and lsd.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        hide_default_value = true,
+        allow_negative_numbers = true,
+        value_parser = number::whole(0..=MOST_DEPARTURES),
+    )]
+    departed: u32,
+
     /// Device of the members: a built-in one, or a file.
     #[arg(long, value_name = "NAME|FILE", default_value = "host", value_parser = value_parsers::device())]
     device: DeviceProfile,
@@ -58,6 +71,24 @@ pub(crate) struct GroupArguments {
     /// Device of the subgroup controllers, in hybrid schemes [default: the controller's].
     #[arg(long, value_name = "NAME|FILE", value_parser = value_parsers::device())]
     subgroup_device: Option<DeviceProfile>,
+
+    /// Members that join in a batch, which takes --operation batch [default: 2].
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        value_parser = number::whole(0..=PlanAction::MOST_AT_ONCE),
+    )]
+    joining: Option<u32>,
+
+    /// Members that leave in a batch, in the middle [default: 2].
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        value_parser = number::whole(0..=PlanAction::MOST_AT_ONCE),
+    )]
+    leaving: Option<u32>,
 
     #[command(flatten)]
     form: FormArguments,
@@ -104,6 +135,7 @@ impl GroupArguments {
         runs: RunArguments,
     ) -> Result<Vec<Plan>, Failure> {
         outages.refuse_without_outages()?;
+        let batch = self.batch()?;
         let schemes = value_parsers::each_once(&self.history.scheme);
         let is_hybrid = |scheme: &&Scheme| scheme.class() == Class::Hybrid;
         if self.subgroup_device.is_some() && !schemes.iter().any(is_hybrid) {
@@ -130,6 +162,9 @@ impl GroupArguments {
                 for &(conditions, qos) in &networks {
                     let mut plan = Plan::new(scheme, members);
                     plan.steps = PlanStep::history(scheme, &self.history.operation);
+                    let batches = plan.steps.iter_mut().filter(|s| s.action == PlanAction::BATCH);
+                    batches.for_each(|step| step.action = batch);
+                    plan.set_departed(self.departed);
                     plan.profile = self.form.profile;
                     plan.parameters.clone_from(&parameters);
                     plan.suite = self.form.suite();
@@ -161,6 +196,17 @@ impl GroupArguments {
             plan.validate().map_err(refused)?;
         }
         Ok(plans)
+    }
+
+    /// Returns who joins and leaves in a batch.
+    fn batch(&self) -> Result<PlanAction, Failure> {
+        let is_given = self.joining.is_some() || self.leaving.is_some();
+        if is_given && !self.history.operation.contains(&Operation::Batch) {
+            return Err(Failure::input("--joining and --leaving say who is in a batch")
+                .with_help("add --operation batch"));
+        }
+        let [joining, leaving] = [self.joining, self.leaving].map(|given| given.unwrap_or(BATCH));
+        Ok(PlanAction::Batch { joining, leaving })
     }
 
     fn rest(&self) -> Rest {

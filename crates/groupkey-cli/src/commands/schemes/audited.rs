@@ -22,7 +22,7 @@ pub(super) fn found(scheme: &Scheme, profile: Profile, adversary: Adversary) -> 
             Some(Found::Holds) => letter,
             Some(Found::Broken) => '-',
             Some(Found::NotApplicable) => '.',
-            Some(Found::LeftOut) | None => '?',
+            Some(Found::LeftOut | Found::NotModelled) | None => '?',
         };
     claims(adversary).iter().map(letter).collect()
 }

@@ -3,8 +3,10 @@
 use std::cell::RefCell;
 use std::ops::Deref;
 
+use groupkey::Suite;
 use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
-use groupkey_testkit::rig::{RigError, RigJournal};
+use groupkey::error::Unsupported;
+use groupkey_testkit::rig::{Guard, RigError, RigJournal};
 
 use crate::audit::audited_scheme::AuditedScheme;
 use crate::audit::claims::Claim;
@@ -39,6 +41,10 @@ pub(super) struct AttackTarget<'a> {
     configuration: &'a Configuration,
     /// One journal for each group, in order. None if nobody will read them.
     journals: Option<RefCell<Vec<RigJournal>>>,
+    /// How messages are signed, where they are.
+    signing: Guard,
+    /// The suite that was asked for.
+    suite: Option<Suite>,
 }
 
 /// The result of an attack.
@@ -56,19 +62,30 @@ impl Attack {
         self.run_on(&AttackTarget::of(configuration), seed)
     }
 
+    /// Does the same in a suite, or in the usual one.
+    pub(in crate::audit) fn run_in(
+        &self,
+        configuration: &Configuration,
+        suite: Option<Suite>,
+        seed: u64,
+    ) -> Finding {
+        self.run_on(&AttackTarget { suite, ..AttackTarget::of(configuration) }, seed)
+    }
+
     /// Does the same, and returns the journals of the groups in which it was tried.
     pub(in crate::audit) fn run_recorded(
         &self,
         configuration: &Configuration,
+        suite: Option<Suite>,
         seed: u64,
     ) -> (Finding, Vec<RigJournal>) {
         let journals = Some(RefCell::default());
-        let target = AttackTarget { configuration, journals };
+        let target = AttackTarget { journals, suite, ..AttackTarget::of(configuration) };
         let finding = self.run_on(&target, seed);
         (finding, target.journals.map(RefCell::into_inner).unwrap_or_default())
     }
 
-    fn run_on(&self, target: &AttackTarget<'_>, seed: u64) -> Finding {
+    pub(super) fn run_on(&self, target: &AttackTarget<'_>, seed: u64) -> Finding {
         let (scheme, profile) = (target.scheme(), target.profile());
         let applies = (self.applies_to)(scheme, profile);
         let outcome = applies.then(|| (self.run)(target, seed));
@@ -78,12 +95,13 @@ impl Attack {
             // A group that cannot do what the attack needs cannot be attacked with it.
             Some(Err(_)) | None => (Found::NotApplicable, Vec::new(), Vec::new()),
         };
-        Finding { found, history, derivation, ..self.finding(scheme, profile) }
+        let suite = target.suite.map(|suite| suite.name().to_owned());
+        Finding { found, history, derivation, suite, ..self.finding(scheme, profile) }
     }
 
     /// Returns the finding that the attack was left out.
     pub(super) fn left_out(&self, subject: &AuditedScheme) -> Finding {
-        self.finding(subject.scheme(), subject.profile)
+        Finding { suite: subject.suite_name(), ..self.finding(subject.scheme(), subject.profile) }
     }
 
     /// Returns a finding about a scheme, without a result yet.
@@ -91,6 +109,7 @@ impl Attack {
         Finding {
             scheme: scheme.id.to_owned(),
             profile: profile.name().to_owned(),
+            suite: None,
             provenance: scheme.provenance.name().to_owned(),
             claim: self.id.to_owned(),
             adversary: self.adversary,
@@ -123,7 +142,36 @@ impl Attack {
 
 impl<'a> AttackTarget<'a> {
     pub(super) const fn of(configuration: &'a Configuration) -> Self {
-        Self { configuration, journals: None }
+        Self { configuration, journals: None, signing: Guard::Signature, suite: None }
+    }
+
+    /// The same scheme, whose messages are signed in another way.
+    #[cfg(test)]
+    pub(super) fn signing(self, signing: Guard) -> Self {
+        Self { signing, ..self }
+    }
+
+    /// Returns how messages are protected where the attack takes this.
+    pub(super) const fn protection(&self, guard: Guard) -> Guard {
+        if guard.signs() { self.signing } else { guard }
+    }
+
+    /// Returns the suite that was asked for, or the profile's.
+    pub(super) fn suite(&self) -> Suite {
+        self.suite_or(self.profile().default_suite())
+    }
+
+    /// Returns the suite that was asked for, or the attack's usual one.
+    pub(super) fn suite_or(&self, usual: Suite) -> Suite {
+        self.suite.unwrap_or(usual)
+    }
+
+    /// Returns the only suite in which an attack works, unless another one was asked for.
+    pub(super) fn only_in(&self, suite: Suite) -> Result<Suite, RigError> {
+        match self.suite_or(suite) == suite {
+            true => Ok(suite),
+            false => Err(RigError::Command(Unsupported::Suite.into())),
+        }
     }
 
     /// Returns the journal of another group, if somebody will read it.

@@ -134,7 +134,8 @@ fn overhear_a_client(
 
 impl OverheardValues {
     fn new(configuration: &AttackTarget<'_>, seed: u64) -> Self {
-        let rig = fixture::rig(configuration, Guard::Mac, Suite::Standard, seed);
+        let suite = configuration.suite_or(Suite::Standard);
+        let rig = fixture::rig(configuration, Guard::Mac, suite, seed);
         let listener = Listener::new(rig.setting(), configuration.scheme().id == "boneh-fat");
         Self { forger: rig.forger(), rig, listener, history: Vec::new() }
     }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use groupkey::Suite;
-use groupkey::catalogue::{Adversary, Profile, Scheme};
+use groupkey::catalogue::{Adversary, Profile, Provenance, Scheme};
 use groupkey_testkit::rig::{Fate, RigError};
 
 use super::attack::{Attack, AttackOutcome, AttackTarget};
@@ -56,8 +56,11 @@ const ELEMENT: usize = 128;
 const RUNS: u64 = 6;
 
 fn applies_to(scheme: &Scheme, _: Profile) -> bool {
-    // Members of D-LKH and D-OFT use certified long-term keys, which no message carries.
-    let by_exponents = fixture::is_distributed(scheme) && !["d-lkh", "d-oft"].contains(&scheme.id);
+    // Members of D-LKH and D-OFT use certified long-term keys, which no message carries. The elements of a
+    // foreign library are of its own group.
+    let by_exponents = fixture::is_distributed(scheme)
+        && scheme.provenance != Provenance::Foreign
+        && !["d-lkh", "d-oft"].contains(&scheme.id);
     by_exponents || scheme.computes_pairings()
 }
 
@@ -116,7 +119,8 @@ fn key_of_fed(
     evil: Evil,
     by_turns: bool,
 ) -> Result<Option<[u8; 16]>, RigError> {
-    let mut rig = fixture::rig(configuration, fixture::guard(configuration), SUITE, seed);
+    let suite = configuration.only_in(SUITE)?;
+    let mut rig = fixture::rig(configuration, fixture::guard(configuration), suite, seed);
     let victim = fixture::party(victim);
     let scheme = configuration.scheme();
     let mut forger = rig.forger();

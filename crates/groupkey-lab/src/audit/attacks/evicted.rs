@@ -40,7 +40,7 @@ pub(super) const WELCOMES: Attack = Attack {
 };
 
 fn rig(configuration: &AttackTarget<'_>, seed: u64) -> Rig {
-    let suite = configuration.profile().default_suite();
+    let suite = configuration.suite();
     fixture::rig(configuration, fixture::guard(configuration), suite, seed)
 }
 

@@ -60,7 +60,7 @@ pub(super) fn rig(configuration: &AttackTarget<'_>, guard: Guard, suite: Suite, 
         profile: configuration.profile(),
         parameters: parameters.map(|parameter| (parameter.name, small.value(parameter))).collect(),
         suite,
-        protection: guard,
+        protection: configuration.protection(guard),
         instance: Instance::default(),
         seed,
         // The network draws no random values: the same choices make the same run.
@@ -234,7 +234,8 @@ impl ChosenEvent {
         seed: u64,
         choice: u64,
     ) -> Result<Self, RigError> {
-        let mut rig = rig(configuration, guard(configuration), Suite::Standard, seed);
+        let mut rig =
+            rig(configuration, guard(configuration), configuration.suite_or(Suite::Standard), seed);
         let mut members: Vec<u32> = (0..4).collect();
         let mut epoch = 1;
         match event {

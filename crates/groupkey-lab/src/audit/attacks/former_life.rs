@@ -61,7 +61,7 @@ fn run(configuration: &AttackTarget<'_>, seed: u64) -> Result<AttackOutcome, Rig
 }
 
 fn rig(configuration: &AttackTarget<'_>, seed: u64) -> Rig {
-    let suite = configuration.profile().default_suite();
+    let suite = configuration.suite();
     fixture::rig(configuration, fixture::guard(configuration), suite, seed)
 }
 

@@ -67,7 +67,7 @@ impl HealedGroup {
         seed: u64,
         lost: &[ScriptEvent],
     ) -> Result<Self, RigError> {
-        let suite = configuration.profile().default_suite();
+        let suite = configuration.suite();
         let rig = fixture::rig(configuration, fixture::guard(configuration), suite, seed);
         let mut group = Self { rig, history: Vec::new(), epoch: 0 };
         group.play(ScriptEvent::Create(5))?;

@@ -70,7 +70,7 @@ fn join_as_another(
     seed: u64,
     guard: Guard,
 ) -> Result<AttackOutcome, RigError> {
-    let mut rig = fixture::rig(configuration, guard, Suite::Standard, seed);
+    let mut rig = fixture::rig(configuration, guard, configuration.suite_or(Suite::Standard), seed);
     let mut history = Vec::new();
     let (played, mut members) = match fixture::is_dynamic(configuration.scheme()) {
         true => {
@@ -123,7 +123,7 @@ fn announce_false_epoch(
     seed: u64,
     guard: Guard,
 ) -> Result<AttackOutcome, RigError> {
-    let suite = configuration.profile().default_suite();
+    let suite = configuration.suite();
     let mut rig = fixture::rig(configuration, guard, suite, seed);
     let notes = Notebook::default();
     notes.listen(&mut rig);

@@ -79,14 +79,19 @@ fn good_choice(
 }
 
 /// In the sound form of CKA the leader computes the key before it sends anything. It has the nonces
-/// and draws a secret. The party shows the key only when all members have confirmed it.
+/// and draws a secret. With sender keys any member does, who has the others' and draws its own. The
+/// party shows the key only when all members have confirmed it.
 fn knows_before_it_is_confirmed(
     configuration: &AttackTarget<'_>,
     event: ScriptEvent,
     member: u32,
 ) -> bool {
-    let cka = configuration.scheme().id == "cka" && configuration.profile() == Profile::Sound;
-    cka && member == 0 && matches!(event, ScriptEvent::Create(_))
+    configuration.profile() == Profile::Sound
+        && match configuration.scheme().id {
+            "cka" => member == 0 && matches!(event, ScriptEvent::Create(_)),
+            "sender-keys" => true,
+            _ => false,
+        }
 }
 
 fn is_wish(key: &groupkey::Key) -> bool {

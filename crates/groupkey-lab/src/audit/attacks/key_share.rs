@@ -54,7 +54,12 @@ fn shares_unknowingly(
     seed: u64,
     victim: u32,
 ) -> Result<bool, RigError> {
-    let mut rig = fixture::rig(configuration, fixture::guard(configuration), Suite::Standard, seed);
+    let mut rig = fixture::rig(
+        configuration,
+        fixture::guard(configuration),
+        configuration.suite_or(Suite::Standard),
+        seed,
+    );
     let everybody = [0, 1, 2, ADVERSARY];
     rig.bring(&everybody)?;
     // No member has this name: messages to it go to the adversary.

@@ -23,7 +23,7 @@ pub(super) const ATTACK: Attack = Attack {
 
 fn run(configuration: &AttackTarget<'_>, seed: u64) -> Result<AttackOutcome, RigError> {
     const NEWCOMER: u32 = 6;
-    let suite = configuration.profile().default_suite();
+    let suite = configuration.suite();
     let newcomer = fixture::party(NEWCOMER);
     for comes_first in [true, false] {
         let mut rig = fixture::rig(configuration, fixture::guard(configuration), suite, seed);

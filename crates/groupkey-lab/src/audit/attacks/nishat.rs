@@ -85,7 +85,7 @@ struct NishatGroup {
 }
 
 fn read_on(configuration: &AttackTarget<'_>, seed: u64) -> Result<AttackOutcome, RigError> {
-    let mut stage = NishatGroup::new(configuration, seed, 2);
+    let mut stage = NishatGroup::new(configuration, seed, 2)?;
     stage.play(ScriptEvent::Create(ENOUGH))?;
     let known = stage.known_multiple();
     stage.play(ScriptEvent::Remove(2))?;
@@ -101,7 +101,7 @@ fn read_on(configuration: &AttackTarget<'_>, seed: u64) -> Result<AttackOutcome,
 }
 
 fn read_back(configuration: &AttackTarget<'_>, seed: u64) -> Result<AttackOutcome, RigError> {
-    let mut stage = NishatGroup::new(configuration, seed, ENOUGH);
+    let mut stage = NishatGroup::new(configuration, seed, ENOUGH)?;
     stage.play(ScriptEvent::Create(ENOUGH))?;
     let (lock, ciphertext, key) =
         (stage.lock.clone(), stage.ciphertext.clone(), stage.group_key(0));
@@ -126,7 +126,7 @@ fn take_anothers_prime(
     configuration: &AttackTarget<'_>,
     seed: u64,
 ) -> Result<AttackOutcome, RigError> {
-    let mut stage = NishatGroup::new(configuration, seed, 1);
+    let mut stage = NishatGroup::new(configuration, seed, 1)?;
     stage.play(ScriptEvent::Create(2))?;
     let mut known = vec![stage.known_multiple()];
     for newcomer in [2, 3] {
@@ -149,9 +149,10 @@ fn take_anothers_prime(
 }
 
 impl NishatGroup {
-    fn new(configuration: &AttackTarget<'_>, seed: u64, adversary: u32) -> Self {
-        let rig = fixture::rig(configuration, Guard::Mac, SUITE, seed);
-        Self {
+    fn new(configuration: &AttackTarget<'_>, seed: u64, adversary: u32) -> Result<Self, RigError> {
+        let suite = configuration.only_in(SUITE)?;
+        let rig = fixture::rig(configuration, Guard::Mac, suite, seed);
+        Ok(Self {
             forger: rig.forger(),
             rig,
             history: Vec::new(),
@@ -159,7 +160,7 @@ impl NishatGroup {
             enrolment: None,
             lock: Vec::new(),
             ciphertext: Vec::new(),
-        }
+        })
     }
 
     fn play(&mut self, event: ScriptEvent) -> Result<(), RigError> {

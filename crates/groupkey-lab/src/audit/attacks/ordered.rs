@@ -127,6 +127,7 @@ fn history() -> Vec<String> {
 /// Members around a topic with one order.
 struct Circle {
     configuration: Configuration,
+    suite: Suite,
     credentials: Credentials,
     seats: BTreeMap<u32, OrderedParty>,
     queue: VecDeque<(u32, Recipient, Vec<u8>)>,
@@ -156,9 +157,11 @@ impl Circle {
     /// A group of members 0 to 3.
     fn new(configuration: &AttackTarget<'_>, seed: u64) -> Self {
         let guard = fixture::guard(configuration);
+        let suite = configuration.suite_or(Suite::Standard);
         let mut circle = Self {
             configuration: Configuration::clone(configuration),
-            credentials: Credentials::new(guard, seed),
+            suite,
+            credentials: Credentials::for_suite(suite, guard, seed),
             seats: BTreeMap::new(),
             queue: VecDeque::new(),
             refusals: Vec::new(),
@@ -238,7 +241,7 @@ impl Circle {
         member: u32,
         act: impl FnOnce(&mut Context<'_>, &mut Ordered) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let (suite, guard) = (Suite::Standard, fixture::guard(&self.configuration));
+        let (suite, guard) = (self.suite, fixture::guard(&self.configuration));
         let setting = self.configuration.setting(GroupId(7), suite, guard, "", Instance::default());
         let me: PartyId = fixture::party(member);
         let Some(seat) = self.seats.get_mut(&member) else { return Ok(()) };

@@ -41,7 +41,7 @@ pub(super) const OLD_GROUP: Attack = Attack {
 };
 
 fn replay(configuration: &AttackTarget<'_>, seed: u64) -> Result<AttackOutcome, RigError> {
-    let suite = configuration.profile().default_suite();
+    let suite = configuration.suite();
     let mut rig = fixture::rig(configuration, fixture::guard(configuration), suite, seed);
     let notes = Notebook::default();
     notes.listen(&mut rig);
@@ -68,7 +68,7 @@ fn replay_into_new_group(
     configuration: &AttackTarget<'_>,
     seed: u64,
 ) -> Result<AttackOutcome, RigError> {
-    let suite = configuration.profile().default_suite();
+    let suite = configuration.suite();
     let events = fixture::history(configuration.scheme());
     let events = &events[..events.len().min(2)];
     let mut old = fixture::rig(configuration, Guard::Signature, suite, seed);

@@ -33,7 +33,7 @@ const SLEEPER: u32 = 3;
 /// Runs the true life of the group, and the one of the restored controller. Both have the same
 /// beginning. Members of the true one get what the restored controller sends.
 fn run(configuration: &AttackTarget<'_>, seed: u64) -> Result<AttackOutcome, RigError> {
-    let suite = configuration.profile().default_suite();
+    let suite = configuration.suite();
     let rig = || fixture::rig(configuration, fixture::guard(configuration), suite, seed);
     let mut restored = rig();
     let notes = Notebook::default();

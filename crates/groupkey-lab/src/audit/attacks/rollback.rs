@@ -86,7 +86,7 @@ fn roll_back_one(
     answer: OldAnswer,
     who: u32,
 ) -> Result<AttackOutcome, RigError> {
-    let suite = configuration.profile().default_suite();
+    let suite = configuration.suite();
     let guard = if answer == OldAnswer::Renewed { Guard::Mac } else { Guard::Signature };
     let mut rig = fixture::rig(configuration, guard, suite, seed);
     let sleeper = fixture::party(who);

@@ -261,7 +261,7 @@ fn group_after(
     seed: u64,
     before: &[ScriptEvent],
 ) -> Result<Rig, RigError> {
-    let suite = configuration.profile().default_suite();
+    let suite = configuration.suite();
     let mut rig = fixture::rig(configuration, guard, suite, seed);
     for &event in before {
         fixture::play(&mut rig, event)?;

@@ -55,6 +55,7 @@ fn the_denial_of_backward_secrecy_is_explained() {
     let finding = |profile: Profile, found| Finding {
         scheme: "sgcsh".into(),
         profile: profile.name().into(),
+        suite: None,
         provenance: "reconstructed".into(),
         claim: "backward-secrecy".into(),
         adversary: Adversary::Passive,

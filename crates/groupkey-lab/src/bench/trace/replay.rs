@@ -46,9 +46,9 @@ pub struct ReplayRow {
     pub suite: String,
     /// `centralized`, `hybrid` or `distributed`.
     pub class: String,
-    /// `specified`, `reconstructed` or `stand-in`.
+    /// `specified`, `reconstructed`, `stand-in` or `foreign`.
     pub provenance: String,
-    /// Protection of messages: `none`, `mac` or `signature`.
+    /// Protection of messages: `none`, `mac`, `signature` or `merkle`.
     pub protection: String,
     /// Seed of the run.
     pub seed: u64,

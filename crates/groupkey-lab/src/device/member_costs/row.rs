@@ -20,13 +20,13 @@ pub struct MemberCost {
     pub scheme: String,
     /// `centralized`, `hybrid` or `distributed`.
     pub class: String,
-    /// `specified`, `reconstructed` or `stand-in`.
+    /// `specified`, `reconstructed`, `stand-in` or `foreign`.
     pub provenance: String,
     /// Profile: `published` or `sound`.
     pub profile: String,
     /// Suite of algorithms.
     pub suite: String,
-    /// Protection of messages: `none`, `mac` or `signature`.
+    /// Protection of messages: `none`, `mac`, `signature` or `merkle`.
     pub protection: String,
     /// Members of the group when the operation begins; for `create`, when it has ended.
     pub members: u32,

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use crate::driver::connection::Quality;
+use crate::driver::properties::BrokerProperties;
 use crate::join::MAX_PAYLOAD;
 use crate::store::Publish;
 
 /// An event of a link. A link that has ended yields an error with the reason instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LinkEvent {
-    /// The broker has accepted the connection.
-    Accepted(BrokerLimits),
+    /// The broker has accepted the connection, with these properties in MQTT 5.
+    Accepted(BrokerLimits, Option<Box<BrokerProperties>>),
     /// The broker has confirmed subscriptions.
     Subscribed,
     /// The broker has refused a subscription, for this reason.
@@ -66,7 +67,7 @@ impl Default for BrokerLimits {
 pub(super) const QUEUE: usize = 256;
 
 /// The number of packet identifiers that rumqttc uses.
-pub(super) const PACKETS: u16 = 128;
+pub(crate) const PACKETS: u16 = 128;
 
 /// The maximum number of publishes in flight. There are more packet identifiers, so that no
 /// identifier is used twice at once.
@@ -74,7 +75,7 @@ pub(super) const WINDOW: u16 = PACKETS / 2;
 
 /// The maximum length of a packet, in bytes. A longer packet ends the connection, also if a broker
 /// of MQTT 3.1.1 forwards it. A runtime counts and drops shorter packets that are too long for it.
-pub(super) const LONGEST_PACKET: usize = 16 * MAX_PAYLOAD;
+pub(crate) const LONGEST_PACKET: usize = 16 * MAX_PAYLOAD;
 
 /// The time between pings, unless the broker asks for a shorter time.
-pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);

@@ -2,26 +2,25 @@
 
 use rumqttc::{
     AsyncClient, ConnectReturnCode, ConnectionError, Event as ClientEvent, LastWill, MqttOptions,
-    Outgoing, Packet, QoS, SubscribeFilter, SubscribeReasonCode, TlsConfiguration, Transport,
+    Outgoing, Packet, QoS, StateError, SubscribeFilter, SubscribeReasonCode,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::client::{BrokerLimits, Client, KEEP_ALIVE, LONGEST_PACKET, LinkEvent, PACKETS, QUEUE};
-use super::reasons;
+use super::{address, of_a_connection, reasons, transport};
 use crate::driver::connection::{Connection, Quality};
 use crate::store::Publish;
-use crate::tls::explained;
 
 /// Begins to connect. Reports to `events`.
 pub(super) fn open(
     connection: &Connection,
     events: mpsc::Sender<Result<LinkEvent, String>>,
 ) -> (Box<dyn Client>, JoinHandle<()>) {
-    let mut options = MqttOptions::new(&connection.client, &connection.host, connection.port);
+    let mut options = MqttOptions::new(&connection.client, address(connection), connection.port);
     options
         .set_keep_alive(KEEP_ALIVE)
-        .set_clean_session(connection.qos != Quality::AtLeastOnce)
+        .set_clean_session(!connection.persists())
         .set_inflight(PACKETS)
         .set_max_packet_size(LONGEST_PACKET, LONGEST_PACKET);
     if let Some((user, password)) = &connection.login {
@@ -31,20 +30,19 @@ pub(super) fn open(
         let qos = connection.qos.min(Quality::AtLeastOnce).into();
         options.set_last_will(LastWill::new(topic, payload.clone(), qos, false));
     }
-    if let Some(tls) = &connection.tls {
-        let configuration = TlsConfiguration::Rustls(tls.configuration());
-        options.set_transport(Transport::tls_with_config(configuration));
-    }
+    options.set_transport(transport(connection));
     let (client, mut event_loop) = AsyncClient::new(options, QUEUE);
     let mut network = event_loop.network_options();
     network.set_tcp_nodelay(true);
     event_loop.set_network_options(network);
+    let (has_tls, mut is_accepted) = (connection.tls.is_some(), false);
     let poller = tokio::spawn(async move {
         loop {
             let event = match event_loop.poll().await {
                 Ok(event) => understood(event).map(Ok),
-                Err(error) => Some(Err(problem(&error))),
+                Err(error) => Some(Err(problem(&error, has_tls, is_accepted))),
             };
+            is_accepted |= matches!(event, Some(Ok(LinkEvent::Accepted(..))));
             let ended = matches!(event, Some(Err(_)));
             if let Some(event) = event
                 && (events.send(event).await.is_err() || ended)
@@ -74,7 +72,9 @@ impl Client for AsyncClient {
 
 fn understood(incoming: ClientEvent) -> Option<LinkEvent> {
     let event = match incoming {
-        ClientEvent::Incoming(Packet::ConnAck(_)) => LinkEvent::Accepted(BrokerLimits::default()),
+        ClientEvent::Incoming(Packet::ConnAck(_)) => {
+            LinkEvent::Accepted(BrokerLimits::default(), None)
+        }
         ClientEvent::Incoming(Packet::SubAck(answer)) => {
             match answer.return_codes.contains(&SubscribeReasonCode::Failure) {
                 true => LinkEvent::NotSubscribed(reasons::UNSPECIFIED),
@@ -92,9 +92,21 @@ fn understood(incoming: ClientEvent) -> Option<LinkEvent> {
     Some(event)
 }
 
-fn problem(error: &ConnectionError) -> String {
-    let ConnectionError::ConnectionRefused(code) = error else {
-        return explained(&error.to_string());
+fn problem(error: &ConnectionError, has_tls: bool, is_accepted: bool) -> String {
+    let code = match error {
+        ConnectionError::ConnectionRefused(code) => code,
+        ConnectionError::MqttState(StateError::ConnectionAborted) => {
+            let is_cut = is_accepted || has_tls;
+            return if is_cut { reasons::CUT } else { reasons::NO_ANSWER }.to_owned();
+        }
+        #[cfg(feature = "websocket")]
+        ConnectionError::Websocket(cause) => {
+            let explained = crate::tls::explained(cause);
+            return explained.unwrap_or_else(|| format!("{} ({cause})", reasons::NO_WEBSOCKET));
+        }
+        #[cfg(feature = "websocket")]
+        ConnectionError::ResponseValidation(_) => return reasons::NO_MQTT.to_owned(),
+        error => return of_a_connection(error, has_tls, is_accepted),
     };
     let why = match code {
         ConnectReturnCode::RefusedProtocolVersion => {

@@ -4,6 +4,7 @@
 //! bytes. With a Server Keep Alive of 0 it pings without a pause. It never stops counting a publish
 //! that PUBREC refuses as in flight (rumqtt issue 1060), so the driver reconnects.
 
+use rumqttc::Outgoing;
 use rumqttc::v5::mqttbytes::QoS;
 use rumqttc::v5::mqttbytes::v5::{
     ConnAck, ConnectReturnCode, DisconnectReasonCode, Filter, LastWill, Packet, PubAckReason,
@@ -12,7 +13,6 @@ use rumqttc::v5::mqttbytes::v5::{
 use rumqttc::v5::{
     AsyncClient, ConnectionError, Event as ClientEvent, EventLoop, MqttOptions, StateError,
 };
-use rumqttc::{Outgoing, TlsConfiguration, Transport};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -21,19 +21,19 @@ use super::client::{
     BrokerLimits, Client, KEEP_ALIVE, LONGEST_PACKET, LinkEvent, PACKETS, PublishRefusal, QUEUE,
     WINDOW,
 };
-use super::reasons;
+use super::{address, of_a_connection, reasons, transport};
 use crate::driver::connection::{Connection, Quality};
+use crate::driver::properties::BrokerProperties;
 use crate::store::Publish;
-use crate::tls::explained;
 
 /// Begins to connect. Reports to `events`.
 pub(super) fn open(
     connection: &Connection,
     events: mpsc::Sender<Result<LinkEvent, String>>,
 ) -> (Box<dyn Client>, JoinHandle<()>) {
-    let mut options = MqttOptions::new(&connection.client, &connection.host, connection.port);
+    let mut options = MqttOptions::new(&connection.client, address(connection), connection.port);
     let qos = connection.qos;
-    let persists = qos == Quality::AtLeastOnce;
+    let persists = connection.persists();
     options
         .set_keep_alive(KEEP_ALIVE)
         .set_clean_start(!persists)
@@ -48,20 +48,19 @@ pub(super) fn open(
         let will = LastWill::new(topic.as_str(), payload.clone(), will_qos, false, None);
         options.set_last_will(will);
     }
-    if let Some(tls) = &connection.tls {
-        let configuration = TlsConfiguration::Rustls(tls.configuration());
-        options.set_transport(Transport::tls_with_config(configuration));
-    }
+    options.set_transport(transport(connection));
     let mut network = options.network_options();
     network.set_tcp_nodelay(true);
     options.set_network_options(network);
     let (client, event_loop) = AsyncClient::new(options, QUEUE);
-    (Box::new(client), tokio::spawn(poll(event_loop, qos, events)))
+    let has_tls = connection.tls.is_some();
+    (Box::new(client), tokio::spawn(poll(event_loop, qos, has_tls, events)))
 }
 
 async fn poll(
     mut event_loop: EventLoop,
     qos: Quality,
+    has_tls: bool,
     events: mpsc::Sender<Result<LinkEvent, String>>,
 ) {
     let mut is_accepted = false;
@@ -78,7 +77,7 @@ async fn poll(
             Ok(Ok(event)) => understood(event).map(Ok),
             Ok(Err(error)) => Some(match unsupported(&error, qos) {
                 Some(event) => Ok(event),
-                None => Err(problem(&error, is_accepted)),
+                None => Err(problem(&error, has_tls, is_accepted)),
             }),
             Err(_) => Some(Err("the broker neither accepts nor sends data any more".to_owned())),
         };
@@ -115,13 +114,29 @@ impl Client for AsyncClient {
 
 /// Reads what the broker can do, for a connection at this QoS.
 fn accepted(answer: &ConnAck, qos: Quality) -> Result<LinkEvent, String> {
-    let properties = answer.properties.as_ref();
-    let highest = properties.and_then(|properties| properties.max_qos);
-    let highest = highest.and_then(Quality::from_level).filter(|highest| *highest < qos);
-    if let Some(highest) = highest {
-        return Ok(LinkEvent::LowerQuality(highest));
+    let properties = properties(answer);
+    if properties.maximum_qos < qos {
+        return Ok(LinkEvent::LowerQuality(properties.maximum_qos));
     }
-    limits(answer).map(LinkEvent::Accepted)
+    let limits = limits(&properties)?;
+    Ok(LinkEvent::Accepted(limits, Some(Box::new(properties))))
+}
+
+pub(crate) fn properties(answer: &ConnAck) -> BrokerProperties {
+    let usual = BrokerProperties::default();
+    let Some(sent) = &answer.properties else { return usual };
+    let has = |available: Option<u8>| available != Some(0);
+    BrokerProperties {
+        maximum_qos: sent.max_qos.and_then(Quality::from_level).unwrap_or(usual.maximum_qos),
+        retains: has(sent.retain_available),
+        wildcards: has(sent.wildcard_subscription_available),
+        shared_subscriptions: has(sent.shared_subscription_available),
+        receive_maximum: sent.receive_max.unwrap_or(usual.receive_maximum),
+        maximum_packet: sent.max_packet_size,
+        keep_alive: sent.server_keep_alive,
+        session_expiry: sent.session_expiry_interval,
+        assigned_client: sent.assigned_client_identifier.clone(),
+    }
 }
 
 /// Returns what an error says of the broker's abilities. Some brokers do not announce them.
@@ -143,17 +158,14 @@ fn unsupported(error: &ConnectionError, qos: Quality) -> Option<LinkEvent> {
 
 /// Reads the broker's limits. At most half of its Receive Maximum may be in flight, because rumqttc
 /// reuses packet identifiers after as many publishes as the Receive Maximum.
-fn limits(answer: &ConnAck) -> Result<BrokerLimits, String> {
-    let properties = answer.properties.as_ref();
-    let receive_maximum = properties.and_then(|properties| properties.receive_max);
-    let packet = properties.and_then(|properties| properties.max_packet_size);
-    if receive_maximum == Some(0) {
+fn limits(properties: &BrokerProperties) -> Result<BrokerLimits, String> {
+    if properties.receive_maximum == 0 {
         return Err("the broker violates MQTT 5: its Receive Maximum is 0".to_owned());
     }
-    let publishes = receive_maximum.map_or(WINDOW, |maximum| (maximum / 2).clamp(1, WINDOW));
-    let packet = packet.map_or(LONGEST_PACKET, |packet| LONGEST_PACKET.min(packet as usize));
-    let retains = properties.and_then(|properties| properties.retain_available) != Some(0);
-    Ok(BrokerLimits { publishes: publishes.into(), packet, retains })
+    let publishes = (properties.receive_maximum / 2).clamp(1, WINDOW);
+    let packet = properties.maximum_packet.map_or(LONGEST_PACKET, |bytes| bytes as usize);
+    let packet = packet.min(LONGEST_PACKET);
+    Ok(BrokerLimits { publishes: publishes.into(), packet, retains: properties.retains })
 }
 
 fn understood(incoming: ClientEvent) -> Option<LinkEvent> {
@@ -182,7 +194,7 @@ fn understood(incoming: ClientEvent) -> Option<LinkEvent> {
     Some(event)
 }
 
-fn problem(error: &ConnectionError, is_accepted: bool) -> String {
+pub(crate) fn problem(error: &ConnectionError, has_tls: bool, is_accepted: bool) -> String {
     match error {
         ConnectionError::ConnectionRefused(code) => {
             format!("the broker refused the connection: {}", not_connected(*code))
@@ -191,12 +203,24 @@ fn problem(error: &ConnectionError, is_accepted: bool) -> String {
             format!("the broker ended the connection: {}", ended(*reason_code))
         }
         ConnectionError::MqttState(StateError::ConnectionAborted) | ConnectionError::Timeout(_)
-            if !is_accepted =>
+            if !is_accepted && !has_tls =>
         {
             "the broker does not answer: it may require TLS, or not support MQTT 5; then set mqtt to 3.1.1"
                 .to_owned()
         }
-        error => explained(&error.to_string()),
+        ConnectionError::MqttState(StateError::ConnectionAborted) => reasons::CUT.to_owned(),
+        // It does not name this error as its cause.
+        ConnectionError::MqttState(StateError::Deserialization(error)) => {
+            of_a_connection(error, has_tls, is_accepted)
+        }
+        #[cfg(feature = "websocket")]
+        ConnectionError::Websocket(cause) => {
+            let explained = crate::tls::explained(cause);
+            explained.unwrap_or_else(|| format!("{} ({cause})", reasons::NO_WEBSOCKET))
+        }
+        #[cfg(feature = "websocket")]
+        ConnectionError::ResponseValidation(_) => reasons::NO_MQTT.to_owned(),
+        error => of_a_connection(error, has_tls, is_accepted),
     }
 }
 
@@ -222,7 +246,7 @@ fn not_connected(code: ConnectReturnCode) -> &'static str {
     }
 }
 
-fn not_subscribed(code: SubscribeReasonCode) -> Option<&'static str> {
+pub(crate) fn not_subscribed(code: SubscribeReasonCode) -> Option<&'static str> {
     match code {
         SubscribeReasonCode::Success(_) => None,
         SubscribeReasonCode::NotAuthorized => Some(reasons::ACCESS),
@@ -232,7 +256,7 @@ fn not_subscribed(code: SubscribeReasonCode) -> Option<&'static str> {
     }
 }
 
-fn not_taken(reason: PubAckReason) -> Option<PublishRefusal> {
+pub(crate) fn not_taken(reason: PubAckReason) -> Option<PublishRefusal> {
     let (why, is_final) = match reason {
         PubAckReason::Success | PubAckReason::NoMatchingSubscribers => return None,
         PubAckReason::NotAuthorized => (reasons::ACCESS, true),
@@ -292,7 +316,7 @@ const MOVED: &str = "it refers to another broker";
 
 /// How long a broker keeps the session of a client that is offline, in s: a day. A member that is
 /// offline for longer catches up.
-const SESSION_EXPIRY_S: u32 = 24 * 60 * 60;
+pub(crate) const SESSION_EXPIRY_S: u32 = 24 * 60 * 60;
 
 impl From<Quality> for QoS {
     fn from(quality: Quality) -> Self {

@@ -33,7 +33,7 @@ impl Exponent {
         // A long-term key serves in all groups.
         let none = GroupContext::default();
         for number in 0_u8.. {
-            let mut wide = vec![0; suite.group().wide_bytes()];
+            let mut wide = vec![0; suite.prime_group().wide_bytes()];
             derive::wide(suite, &none, secret, "groupkey long-term key", &[number], &mut wide);
             let exponent = Self::from_wide(suite, &wide);
             wide.zeroize();
@@ -50,7 +50,7 @@ impl Exponent {
     }
 
     pub(crate) fn random(suite: Suite, rng: &mut dyn CryptoRng) -> Self {
-        Self(match arithmetic(suite.group()) {
+        Self(match arithmetic(suite.prime_group()) {
             Arithmetic::Modp(group) => ExponentKind::Modp(group, group.random_exponent(rng)),
             Arithmetic::Ristretto => loop {
                 let mut bytes = [0; 64];
@@ -68,7 +68,7 @@ impl Exponent {
     /// modulo the order. Returns `None` if the remainder is zero, which does not happen in
     /// practice.
     pub(crate) fn from_wide(suite: Suite, bytes: &[u8]) -> Option<Self> {
-        match arithmetic(suite.group()) {
+        match arithmetic(suite.prime_group()) {
             Arithmetic::Modp(group) => {
                 Some(Self(ExponentKind::Modp(group, group.exponent_from(bytes)?)))
             }
@@ -147,8 +147,11 @@ impl Element {
     /// Appends the encodings of the generator's powers. In ristretto255 this halves the exponents
     /// and doubles their powers, because many doubled points are encoded at the cost of one
     /// inversion.
-    pub(crate) fn encode_generator_powers(exponents: &[Exponent], out: &mut Vec<u8>) {
-        let halved = exponents.iter().map_while(|exponent| match &exponent.0 {
+    pub(crate) fn encode_generator_powers<'e>(
+        exponents: impl Iterator<Item = &'e Exponent> + Clone,
+        out: &mut Vec<u8>,
+    ) {
+        let halved = exponents.clone().map_while(|exponent| match &exponent.0 {
             ExponentKind::Ristretto(scalar) => {
                 let mut half = scalar.div_by_2();
                 let point = RistrettoPoint::mul_base(&half);
@@ -161,7 +164,7 @@ impl Element {
         for encoded in RistrettoPoint::double_and_compress_batch(&halved) {
             out.extend_from_slice(encoded.as_bytes());
         }
-        for exponent in &exponents[halved.len()..] {
+        for exponent in exponents.skip(halved.len()) {
             Self::generator_power(exponent).encode(out);
         }
     }
@@ -203,7 +206,7 @@ impl Element {
     /// Reads an element. Returns `None` unless the bytes are the canonical encoding of an element
     /// that passes the check.
     pub(crate) fn decode(suite: Suite, bytes: &[u8], check: ElementCheck) -> Option<Self> {
-        match arithmetic(suite.group()) {
+        match arithmetic(suite.prime_group()) {
             Arithmetic::Modp(group) => {
                 Some(Self(ElementKind::Modp(group, group.decode(bytes, check)?)))
             }
@@ -232,7 +235,7 @@ impl Element {
 
     /// Returns the length of an encoded element in bytes.
     pub const fn length(suite: Suite) -> usize {
-        suite.group().element_bytes()
+        suite.prime_group().element_bytes()
     }
 }
 

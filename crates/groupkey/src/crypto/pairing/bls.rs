@@ -46,11 +46,23 @@ pub(super) fn target_power(element: &Target, scalar: &Scalar) -> Target {
     element * native(scalar)
 }
 
+pub(super) fn target_square(element: &Target) -> Target {
+    element.double()
+}
+
+/// Returns the element of the first group that a message hashes to (RFC 9380, section 8.8.1). It is
+/// not the identity but with a chance of 2^-255.
+pub(super) fn hashed(domain: &[u8], message: &[u8]) -> G1Affine {
+    First::affine(&hash_to_first(domain, message))
+}
+
 /// Appends the twelve coefficients, lowest first. The most significant byte of each comes first.
 pub(super) fn encode_target(element: &Target, out: &mut Vec<u8>) {
     take_digits(element, out);
 }
 
+/// Returns an entry of a table.
+pub(super) use self::library::pick;
 /// Wipes a secret, as far as the library allows.
 pub(super) use self::library::wipe;
 

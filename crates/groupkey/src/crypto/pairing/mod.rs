@@ -54,6 +54,15 @@ pub struct Gt(Of<bls::Target, Quadratic>);
 /// Multiples of one element of G1, which make its powers several times faster.
 pub struct G1Table(Of<PointTable<bls::First>, PointTable<TypeA>>);
 
+/// Products of some powers of one element of GT, which make its powers several times faster: a comb of
+/// four teeth (Lim and Lee 1994).
+pub struct GtTable {
+    /// Entry i is the product of the teeth whose bits are set in i. A tooth is the power of the tooth
+    /// before it by 2 to the number of columns.
+    entries: Vec<Gt>,
+    columns: usize,
+}
+
 /// The result of the Miller loops of pairs: an element of GT before the final exponentiation.
 pub(crate) struct Accumulated(Of<bls::MillerValue, Quadratic>);
 
@@ -160,6 +169,13 @@ impl Scalar {
         }
     }
 
+    fn to_little_endian(&self) -> Vec<u8> {
+        match &self.0 {
+            Of::Bls(scalar) => bls::First::scalar_bytes(scalar).as_ref().to_vec(),
+            Of::TypeA(scalar) => TypeA::scalar_bytes(scalar).as_ref().to_vec(),
+        }
+    }
+
     /// Returns the length of this scalar in bytes.
     pub(crate) const fn stored_bytes(&self) -> usize {
         match self.0 {
@@ -211,7 +227,8 @@ impl Saved for G2 {
 
     fn restore(state: &mut Reader<'_>) -> Result<Self, Error> {
         let bytes = state.bytes()?;
-        let of_its_length = |suite: &Suite| Self::length(*suite) == bytes.len();
+        let of_its_length =
+            |suite: &Suite| suite.has_pairing() && Self::length(*suite) == bytes.len();
         let suite = Suite::ALL.into_iter().find(of_its_length).ok_or(Misbehaviour::Malformed)?;
         let element = Self::decode(suite, bytes, ElementCheck::Subgroup);
         element.ok_or_else(|| Misbehaviour::Malformed.into())
@@ -319,6 +336,18 @@ macro_rules! source_group {
 source_group!(G1, bls::First);
 source_group!(G2, bls::Second);
 
+impl G1 {
+    /// Returns the element that a message hashes to. Nobody knows its logarithm. `domain`, of at most
+    /// 255 bytes, keeps the uses of the hash apart: BLS12381G1_XMD:SHA-256_SSWU_RO_ of RFC 9380 in
+    /// every suite with BLS12-381, and in Type A points by trial.
+    pub(crate) fn hashed(suite: Suite, domain: &[u8], message: &[u8]) -> Self {
+        Self(match suite.pairing() {
+            Pairing::Bls12381 => Of::Bls(bls::hashed(domain, message)),
+            Pairing::TypeA => Of::TypeA(type_a::hashed(domain, message)),
+        })
+    }
+}
+
 impl G1Table {
     pub(crate) fn new(element: &G1) -> Self {
         Self(match &element.0 {
@@ -365,6 +394,13 @@ impl Gt {
         })
     }
 
+    fn squared(&self) -> Self {
+        Self(match &self.0 {
+            Of::Bls(element) => Of::Bls(bls::target_square(element)),
+            Of::TypeA(element) => Of::TypeA(element.square()),
+        })
+    }
+
     /// Returns the inverse, which costs nothing.
     pub(crate) fn inverse(&self) -> Self {
         Self(match &self.0 {
@@ -401,6 +437,66 @@ impl Gt {
         match suite.pairing() {
             Pairing::Bls12381 => bls::TARGET_LENGTH,
             Pairing::TypeA => type_a::TARGET_LENGTH,
+        }
+    }
+}
+
+impl GtTable {
+    const TEETH: usize = 4;
+
+    pub(crate) fn new(element: &Gt) -> Self {
+        let scalar_bytes = match element.0 {
+            Of::Bls(_) => bls::SCALAR_BYTES,
+            Of::TypeA(_) => type_a::SCALAR_BYTES,
+        };
+        let columns = 8 * scalar_bytes / Self::TEETH;
+        let mut entries = alloc::vec![element.times(&element.inverse())];
+        let mut tooth = element.clone();
+        for number in 0..Self::TEETH {
+            if number > 0 {
+                (0..columns).for_each(|_| tooth = tooth.squared());
+            }
+            let with: Vec<_> = entries.iter().map(|entry| entry.times(&tooth)).collect();
+            entries.extend(with);
+        }
+        Self { entries, columns }
+    }
+
+    /// Returns the element that the table is of.
+    pub(crate) fn element(&self) -> &Gt {
+        &self.entries[1]
+    }
+
+    pub(crate) fn power(&self, scalar: &Scalar) -> Gt {
+        let mut bytes = scalar.to_little_endian();
+        let bit = |place: usize| usize::from(bytes[place / 8] >> (place % 8) & 1);
+        let mut power = self.entries[0].clone();
+        for column in (0..self.columns).rev() {
+            let teeth = 0..Self::TEETH;
+            let entry = teeth.map(|tooth| bit(tooth * self.columns + column) << tooth).sum();
+            power = power.squared().times(&self.pick(entry));
+        }
+        bytes.zeroize();
+        power
+    }
+
+    /// Returns how many products make a table.
+    pub(crate) const fn products(&self) -> usize {
+        (Self::TEETH - 1) * self.columns + self.entries.len()
+    }
+
+    /// Returns how many products a power takes.
+    pub(crate) const fn products_of_power(&self) -> usize {
+        2 * self.columns
+    }
+
+    fn pick(&self, entry: usize) -> Gt {
+        match self.entries[entry].0 {
+            Of::Bls(_) => {
+                let entries = self.entries.iter().map(|entry| entry.0.bls());
+                Gt(Of::Bls(bls::pick(entries, entry)))
+            }
+            Of::TypeA(_) => self.entries[entry].clone(),
         }
     }
 }
@@ -455,6 +551,12 @@ impl fmt::Debug for Scalar {
 impl fmt::Debug for Gt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Gt(..)")
+    }
+}
+
+impl fmt::Debug for GtTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("GtTable(..)")
     }
 }
 

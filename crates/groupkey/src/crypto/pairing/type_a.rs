@@ -11,6 +11,8 @@
 //! The cofactor takes the only point with a smaller x to the identity. `tests/pairing/type_a.gp`
 //! derives this generator and pairings with PARI.
 
+mod hash;
+
 use alloc::vec::Vec;
 
 use crypto_bigint::modular::{ConstMontyForm, ConstMontyParams};
@@ -32,6 +34,8 @@ const_monty_params!(
 
 /// A number modulo the order.
 pub(super) type TypeAScalar = ConstMontyForm<Order160, { U192::LIMBS }>;
+
+pub(super) use self::hash::hashed;
 
 /// The only group: both sides of the pairing.
 pub(super) struct TypeA;

@@ -7,15 +7,24 @@ use rand_core::CryptoRng;
 use crate::crypto::hardware::Aes128;
 use crate::secret::Key;
 
-/// Encrypts whole blocks in their place, and appends IV and ciphertext.
-pub(super) fn encrypt(rng: &mut dyn CryptoRng, kek: &Key, plain: &mut [u8], out: &mut Vec<u8>) {
+/// Appends an IV and the encrypted keys.
+pub(super) fn encrypt<'k>(
+    rng: &mut dyn CryptoRng,
+    kek: &Key,
+    keys: impl ExactSizeIterator<Item = &'k Key>,
+    out: &mut Vec<u8>,
+) {
     let mut iv = [0; 16];
     rng.fill_bytes(&mut iv);
+    // A buffer that grew would leave keys behind.
+    out.reserve(iv.len() + keys.len() * Key::BYTES);
     out.extend_from_slice(&iv);
-    let cipher = cbc::Encryptor::<Aes128>::new(kek.as_bytes().into(), &iv.into());
+    let start = out.len();
+    keys.for_each(|key| out.extend_from_slice(key.as_bytes()));
+    let (cipher, plain) =
+        (cbc::Encryptor::<Aes128>::new(kek.as_bytes().into(), &iv.into()), &mut out[start..]);
     let encrypted = cipher.encrypt_padded::<NoPadding>(plain, plain.len());
     debug_assert!(encrypted.is_ok(), "whole blocks need no padding");
-    out.extend_from_slice(plain);
 }
 
 /// Decrypts what [`encrypt`] appended.

@@ -30,7 +30,7 @@ pub(crate) struct CreationChain {
     present: usize,
     /// What sponsors of later steps have made.
     early: BTreeMap<usize, (Vec<u8>, Option<Key>)>,
-    /// The blinded keys of members that join in later steps in which this member is the sponsor.
+    /// The blinded keys of members that join in later steps.
     told: BTreeMap<usize, Vec<u8>>,
 }
 
@@ -47,8 +47,8 @@ impl CreationChain {
         let mut rehearse = |&member: &MemberId| {
             let beside = rehearsal.insert(member);
             let sponsor = rehearsal.rightmost(beside);
-            // The path except the root, and the new leaf.
-            (sponsor, rehearsal.path(sponsor).len())
+            // The path except the root.
+            (sponsor, rehearsal.path(sponsor).len() - 1)
         };
         let schedule = members[1..].iter().map(&mut rehearse).collect();
         let (early, told) = (BTreeMap::new(), BTreeMap::new());
@@ -57,8 +57,8 @@ impl CreationChain {
         Ok(chain)
     }
 
-    /// Takes a joining member's blinded key, which every member receives. The sponsor of its step
-    /// uses it, now or later.
+    /// Takes a joining member's blinded key, now or in its step. Every member takes it from that
+    /// member itself, so no sponsor can put another in its place.
     pub(crate) fn receive_join(
         &mut self,
         peer: &mut TreePeer,
@@ -68,19 +68,19 @@ impl CreationChain {
         let member = message.from_member()?;
         let place = self.members.iter().position(|&other| other == member);
         let step = place.ok_or(Misbehaviour::UnexpectedSender)? + 1;
-        if step < 2 || self.sponsor(step) != peer.me || step < self.present {
+        if step < 2 || step < self.present {
             return Ok(());
         }
-        if self.told.contains_key(&step) {
+        let came = step == self.present && !peer.awaits_newcomer(member);
+        if came || self.told.contains_key(&step) {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
         let blinded = peer.read_blinded(cx, message)?;
-        self.told.insert(step, blinded.to_vec());
-        let led = self.lead(peer, cx);
-        if led.is_err() {
-            self.told.remove(&step);
+        if step > self.present {
+            self.told.insert(step, blinded.to_vec());
+            return Ok(());
         }
-        led?;
+        peer.take_path(cx, member, blinded, None)?;
         self.catch_up(peer, cx);
         Ok(())
     }
@@ -105,7 +105,7 @@ impl CreationChain {
         message.require_sender(sponsor.into())?;
         // All of them are checked, so that no later step of this member can fail.
         cx.elements(made, count, peer.check)?;
-        if step > self.present {
+        if step > self.present || peer.awaits_newcomers() {
             self.early.insert(step, (made.to_vec(), confirmation));
             return Ok(());
         }
@@ -121,8 +121,10 @@ impl CreationChain {
             let gone_on = if is_over {
                 self.go_on(peer, cx, tree, &change.ladder)
             } else {
+                let waits = change.awaits_newcomers();
                 (peer.tree, peer.change) = (Some(tree), Some(change));
-                let Some((made, confirmation)) = self.early.remove(&self.present) else { return };
+                let early = if waits { None } else { self.early.remove(&self.present) };
+                let Some((made, confirmation)) = early else { return };
                 peer.take_path(cx, self.sponsor(self.present), &made, confirmation)
             };
             // A last step that is wrong counts as refused on arrival.
@@ -151,16 +153,11 @@ impl CreationChain {
         change.stage =
             if is_last { CreationStage::Last } else { CreationStage::Inner }(self.present);
         if newcomer == peer.me {
-            change.ladder = peer.tell_leaf(cx, Operation::Create);
+            peer.tell_own_leaf(cx, &mut tree, &mut change);
         }
         (peer.tree, peer.change) = (Some(tree), Some(change));
-        self.lead(peer, cx)
-    }
-
-    /// Makes the step under way as its sponsor, if the joining member has sent its blinded key.
-    fn lead(&self, peer: &mut TreePeer, cx: &mut Context<'_>) -> Result<(), Error> {
-        let Some(blinded) = self.told.get(&self.present) else { return Ok(()) };
-        peer.take_leaf(cx, self.members[self.present - 1], blinded)
+        let told = self.told.remove(&self.present);
+        told.map_or(Ok(()), |blinded| peer.take_path(cx, newcomer, &blinded, None))
     }
 
     fn sponsor(&self, step: usize) -> MemberId {

@@ -55,10 +55,12 @@ pub(crate) enum CreationStage {
     Only,
 }
 
-/// The nodes that one sponsor makes.
+/// The nodes that one member makes: a sponsor, or a joining member its leaf.
 #[derive(Debug)]
 pub(crate) struct SponsorSegment {
     pub(crate) sponsor: MemberId,
+    /// Whether this is the leaf of a joining member. Nobody else can tell its blinded key.
+    pub(crate) joins: bool,
     /// The nodes, in the order in which they are sent.
     pub(crate) nodes: Vec<usize>,
     /// How many of them have arrived.
@@ -86,7 +88,7 @@ impl TreeChange {
         let mut make = |&sponsor: &MemberId| {
             let mut nodes = tree.path(sponsor);
             nodes.retain(|&node| !tree.is_known(node) && taken.insert(node));
-            SponsorSegment { sponsor, nodes, done: 0 }
+            SponsorSegment { sponsor, joins: false, nodes, done: 0 }
         };
         let mut segments: Vec<_> = sponsors.iter().map(&mut make).collect();
         segments.retain(|segment| !segment.nodes.is_empty());
@@ -109,21 +111,24 @@ impl TreeChange {
         }
     }
 
-    /// The change in which a sponsor draws a new secret, renews its path, and also sends the
-    /// blinded keys of the members that have joined.
+    /// The change in which a sponsor draws a new secret and renews its path, and joining members
+    /// send the blinded keys of their leaves.
     pub(crate) fn of_sponsor(
         tree: &mut DhKeyTree,
         operation: Operation,
         epoch: Epoch,
         sponsor: MemberId,
-        told_by: &[MemberId],
+        joining: &[MemberId],
     ) -> Self {
         tree.renew(sponsor);
         let mut change = Self::of_sponsors(tree, operation, epoch, &[sponsor]);
-        let leaves = told_by.iter().filter_map(|&member| tree.leaf(member));
-        let Some(segment) = change.segments.first_mut() else { return change };
-        segment.nodes.splice(..0, leaves);
-        change.missing = segment.nodes.len();
+        for &member in joining {
+            let Some(leaf) = tree.leaf(member) else { continue };
+            let (joins, nodes) = (true, vec![leaf]);
+            change.places.insert(member, change.segments.len());
+            change.segments.push(SponsorSegment { sponsor: member, joins, nodes, done: 0 });
+            change.missing += 1;
+        }
         change
     }
 
@@ -156,6 +161,17 @@ impl TreeChange {
     /// Whether nothing is missing except what this member makes.
     pub(crate) fn waits_only_for(&self, sponsor: MemberId) -> bool {
         self.segment_of(sponsor).map_or(0, |own| own.left().len()) == self.missing
+    }
+
+    /// Whether this member joins, and its blinded key has not arrived.
+    pub(crate) fn awaits_newcomer(&self, member: MemberId) -> bool {
+        self.segment_of(member).is_some_and(|segment| segment.joins)
+    }
+
+    /// Whether the blinded key of a joining member has not arrived. There is one sponsor then.
+    pub(crate) fn awaits_newcomers(&self) -> bool {
+        let brings_newcomers = self.segments.last().is_some_and(|segment| segment.joins);
+        brings_newcomers && !self.waits_only_for(self.closer)
     }
 
     /// How many blinded keys the change brings.

@@ -15,7 +15,6 @@ use crate::mechanisms::dh_tree::key_tree::DhKeyTree;
 use crate::mechanisms::dh_tree::peer::{BRANCH, TreePeer, not_created, repetition};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::secret::Key;
 use crate::wire::Message;
 
 impl TreePeer {
@@ -52,7 +51,7 @@ impl TreePeer {
         }
         let mut members = members.to_vec();
         members.sort_unstable();
-        self.merger = Some(TreeMerger { members, other: None, early: None });
+        self.merger = Some(TreeMerger { members, other: None });
         (self.tree, self.change) = (Some(tree), Some(change));
         Ok(())
     }
@@ -116,33 +115,19 @@ impl TreePeer {
         };
         let (mut tree, mut change) = self.merged(one, other)?;
         let key = self.advance(cx, &mut tree, &mut change)?;
-        let merger = self.merger.take();
+        self.merger = None;
         self.commit(cx, tree, change, key);
-        if let Some((sponsor, made, confirmation)) = merger.and_then(|merger| merger.early) {
-            // If it is wrong, it counts as refused on arrival.
-            let _ = self.take_path(cx, sponsor, &made, confirmation);
-        }
+        self.take_early(cx);
         Ok(())
     }
 
-    /// Keeps what the sponsor of the merged tree made until that tree exists.
-    pub(super) fn keep_early(
-        &mut self,
-        sender: MemberId,
-        made: &[u8],
-        confirmation: Option<Key>,
-    ) -> Result<(), Error> {
+    /// Refuses a sponsor of the merged tree that does not follow from the trees that are there.
+    pub(super) fn require_merging(&self, sender: MemberId) -> Result<(), Error> {
         let told_by =
             |tree: &DhKeyTree| tree.is_known(tree.root()) && tree.rightmost(tree.root()) == sender;
-        let own = self.tree.as_ref().is_some_and(told_by);
-        let Some(merger) = self.merger.as_mut().filter(|merger| merger.early.is_none()) else {
-            return Err(Misbehaviour::UnexpectedMessage.into());
-        };
-        if !own && !merger.other.as_ref().is_some_and(told_by) {
-            return Err(Misbehaviour::UnexpectedSender.into());
-        }
-        merger.early = Some((sender, made.to_vec(), confirmation));
-        Ok(())
+        let other = self.merger.as_ref().and_then(|merger| merger.other.as_ref());
+        let follows = self.tree.iter().chain(other).any(told_by);
+        if follows { Ok(()) } else { Err(Misbehaviour::UnexpectedSender.into()) }
     }
 
     /// The two trees in one, and the change that makes what is missing in it.
@@ -166,12 +151,10 @@ pub(crate) struct TreeMerger {
     pub(super) members: Vec<MemberId>,
     /// The other group's tree, once it has arrived.
     pub(super) other: Option<DhKeyTree>,
-    /// What the sponsor of the merged tree made, if this member does not have both trees yet.
-    pub(super) early: Option<(MemberId, Vec<u8>, Option<Key>)>,
 }
 
 impl TreeMerger {
     pub(super) const fn none() -> Self {
-        Self { members: Vec::new(), other: None, early: None }
+        Self { members: Vec::new(), other: None }
     }
 }

@@ -49,6 +49,8 @@ pub(crate) struct TreePeer {
     pub(super) share: Option<TreeShare>,
     pub(super) change: Option<TreeChange>,
     pub(super) merger: Option<TreeMerger>,
+    /// What came before what it must be checked against.
+    pub(super) early: Option<EarlyPath>,
     /// The secrets of a member that has sent its blinded key but is in no group yet.
     pub(super) joining: Option<Ladder>,
     pub(super) asked: CatchUpRequest,
@@ -61,6 +63,14 @@ pub(crate) struct TreePeer {
 pub(super) struct TreeShare {
     pub(super) ladder: Ladder,
     pub(super) group_key: Key,
+}
+
+/// What a sponsor has made of a tree of which something else is missing.
+#[derive(Debug)]
+pub(super) struct EarlyPath {
+    pub(super) sender: MemberId,
+    pub(super) made: Vec<u8>,
+    pub(super) confirmation: Option<Key>,
 }
 
 impl TreePeer {
@@ -78,6 +88,7 @@ impl TreePeer {
             share: None,
             change: None,
             merger: None,
+            early: None,
             joining: None,
             asked: CatchUpRequest::default(),
             came_whole: false,
@@ -214,6 +225,16 @@ impl TreePeer {
             || self.came_whole && known && message.header().epoch == self.epoch
     }
 
+    /// Whether this member joins in the change under way, and its blinded key has not arrived.
+    pub(super) fn awaits_newcomer(&self, member: MemberId) -> bool {
+        self.change.as_ref().is_some_and(|change| change.awaits_newcomer(member))
+    }
+
+    /// Whether the blinded key of a joining member has not arrived.
+    pub(super) fn awaits_newcomers(&self) -> bool {
+        self.change.as_ref().is_some_and(TreeChange::awaits_newcomers)
+    }
+
     /// Takes out the change under way and its tree. The caller must put them back.
     pub(super) fn take_change(&mut self) -> Option<(DhKeyTree, TreeChange)> {
         self.tree.take_if(|_| self.change.is_some()).zip(self.change.take())
@@ -276,6 +297,7 @@ impl TreePeer {
         self.share = Some(TreeShare { ladder, group_key });
         self.change = None;
         self.merger = None;
+        self.early = None;
         self.joining = None;
         self.asked.forget();
         cx.event(Event::Rekeyed(epoch));

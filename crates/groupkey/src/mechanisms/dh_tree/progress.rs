@@ -5,61 +5,54 @@
 
 use alloc::vec::Vec;
 
-use super::change::{CreationStage, SponsorSegment, TreeChange};
+use super::change::{CreationStage, TreeChange};
 use super::climb::{self, Ladder};
 use crate::context::Context;
+use crate::crypto::group::Element;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
 use crate::mechanisms::dh_tree::key_tree::DhKeyTree;
-use crate::mechanisms::dh_tree::peer::{PATH, STEP, TreePeer};
+use crate::mechanisms::dh_tree::peer::{EarlyPath, PATH, STEP, TreePeer};
 use crate::outbox::Recipient;
 use crate::scheme::Profile;
 use crate::secret::Key;
 use crate::wire::Message;
 
 impl TreePeer {
-    /// Takes a joining member's blinded key, which every member receives. The sponsor uses it.
+    /// Begins a change in which this member joins: sends its blinded key, and enters it.
+    pub(crate) fn tell_own_leaf(
+        &self,
+        cx: &mut Context<'_>,
+        tree: &mut DhKeyTree,
+        change: &mut TreeChange,
+    ) {
+        change.ladder = self.tell_leaf(cx, change.operation);
+        let leaf: Vec<_> = tree.leaf(self.me).into_iter().collect();
+        tree.fill(&leaf, &change.ladder.leaf);
+        change.proceed(self.me, leaf.len());
+    }
+
+    /// Takes a joining member's blinded key. Every member takes it from that member itself, so no
+    /// sponsor can put another in its place.
     pub(super) fn receive_join(
         &mut self,
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
         let member = message.from_member()?;
-        let awaited = self.tree.as_ref().zip(self.change.as_ref()).is_some_and(|(tree, change)| {
-            let leaf = tree.leaf(member).filter(|&leaf| !tree.is_known(leaf) && member != self.me);
-            let own = change.segment_of(self.me).map(SponsorSegment::left);
-            let of_ours = leaf.zip(own).is_some_and(|(leaf, own)| own.contains(&leaf));
-            of_ours && message.header().operation == change.operation
-        });
-        if awaited {
+        let operation = message.header().operation;
+        let is_of = |change: &TreeChange| change.operation == operation;
+        if self.awaits_newcomer(member) && self.change.as_ref().is_some_and(is_of) {
             let blinded = self.read_blinded(cx, message)?;
-            return self.take_leaf(cx, member, blinded);
+            self.take_path(cx, member, blinded, None)?;
+            self.take_early(cx);
+            return Ok(());
         }
-        // Only the sponsor uses the message.
         let known = match &self.tree {
             Some(tree) => tree.has(member),
             None => self.joining.is_some(),
         };
         if known { Ok(()) } else { Err(Misbehaviour::UnexpectedSender.into()) }
-    }
-
-    /// Takes a member's blinded key as the sponsor, and then does what is possible.
-    pub(super) fn take_leaf(
-        &mut self,
-        cx: &mut Context<'_>,
-        member: MemberId,
-        blinded: &[u8],
-    ) -> Result<(), Error> {
-        let (mut tree, mut change) = self.take_change().ok_or(Misbehaviour::UnexpectedMessage)?;
-        let leaf: Vec<_> = tree.leaf(member).into_iter().collect();
-        tree.fill(&leaf, blinded);
-        let mark = change.mark([self.me; 2]);
-        let taken = self.advance(cx, &mut tree, &mut change);
-        if taken.is_err() {
-            change.roll_back(mark, &mut tree);
-            tree.empty(&leaf);
-        }
-        self.settle(cx, tree, change, taken)
     }
 
     /// Takes the blinded keys that a sponsor has made after a change.
@@ -77,10 +70,43 @@ impl TreePeer {
         let made = body.bytes()?;
         let confirmation = self.read_confirmation(body.bytes()?)?;
         body.finish()?;
-        if self.merger.is_some() {
-            return self.keep_early(sender, made, confirmation);
+        let change = self.change.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
+        if change.awaits_newcomer(sender) {
+            return Err(Misbehaviour::UnexpectedMessage.into());
         }
-        self.take_path(cx, sender, made, confirmation)
+        if self.merger.is_some() {
+            self.require_merging(sender)?;
+        } else if change.awaits_newcomers() {
+            change.expect(sender, made.len(), Element::length(cx.suite()))?;
+        } else {
+            return self.take_path(cx, sender, made, confirmation);
+        }
+        self.keep_early(sender, made, confirmation)
+    }
+
+    /// Keeps what a sponsor made until it can be checked.
+    fn keep_early(
+        &mut self,
+        sender: MemberId,
+        made: &[u8],
+        confirmation: Option<Key>,
+    ) -> Result<(), Error> {
+        if self.early.is_some() {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        self.early = Some(EarlyPath { sender, made: made.to_vec(), confirmation });
+        Ok(())
+    }
+
+    /// Takes what was kept, if it is time.
+    pub(super) fn take_early(&mut self, cx: &mut Context<'_>) {
+        if self.merger.is_some() || self.awaits_newcomers() {
+            return;
+        }
+        if let Some(EarlyPath { sender, made, confirmation }) = self.early.take() {
+            // If it is wrong, it counts as refused on arrival.
+            let _ = self.take_path(cx, sender, &made, confirmation);
+        }
     }
 
     /// Takes a part of what a sponsor must make in a creation.
@@ -105,7 +131,7 @@ impl TreePeer {
         self.take_path(cx, sender, made, confirmation)
     }
 
-    /// Takes the blinded keys that a sponsor has made, and then does what is possible.
+    /// Takes the blinded keys that a member has made, and then does what is possible.
     pub(super) fn take_path(
         &mut self,
         cx: &mut Context<'_>,
@@ -124,7 +150,7 @@ impl TreePeer {
         self.settle(cx, tree, change, taken)
     }
 
-    /// Enters into the tree the blinded keys that a sponsor has made.
+    /// Enters into the tree the blinded keys that a member has made.
     fn enter(
         &self,
         tree: &mut DhKeyTree,
@@ -141,13 +167,6 @@ impl TreePeer {
             || confirmation.is_none() && (must_confirm || made.is_empty())
         {
             return Err(Misbehaviour::Malformed.into());
-        }
-        // A member that sent its blinded key refuses another one in its place.
-        let own = tree.leaf(self.me).and_then(|leaf| nodes.iter().position(|&node| node == leaf));
-        if let Some(place) = own
-            && change.ladder.leaf != made[place * tree.width()..][..tree.width()]
-        {
-            return Err(Misbehaviour::InvalidRoster.into());
         }
         tree.fill(&nodes, made);
         change.proceed(sender, nodes.len());
@@ -240,16 +259,11 @@ impl TreePeer {
         let beside = climb::beside(cx, tree, beside, self.check)?;
         change.ladder.draw(cx);
         change.ladder.climb(cx, &beside);
-        // Blinded keys of others come first, then this member's nodes from the lowest one up.
-        let told = left.iter().take_while(|&node| !path.contains(node)).count();
-        for &node in &left[..told] {
-            made.extend_from_slice(tree.blinded(node).unwrap_or(&[]));
-        }
-        let lowest = path.iter().position(|node| left.get(told) == Some(node)).unwrap_or(height);
+        let lowest = path.iter().position(|node| left.first() == Some(node)).unwrap_or(height);
         if lowest < height {
             change.ladder.blind(cx, lowest..height, &mut made);
         }
-        let count = told + height.saturating_sub(lowest);
+        let count = height.saturating_sub(lowest);
         tree.fill(&left[..count], &made);
         change.proceed(self.me, count);
         Ok(made)

@@ -532,6 +532,146 @@ fn only_the_sound_profile_notices_a_sponsor_that_lies() {
     }
 }
 
+/// Else it would have a leaf of its own making in the tree, which its eviction leaves there.
+#[test]
+fn no_sponsor_puts_its_own_element_in_the_place_of_a_newcomers() {
+    for scheme in IDS {
+        for (members, creates) in [(&[1, 2, 3, 4][..], false), (&[1, 2, 3], true)] {
+            let mut table = Table::new(scheme, Profile::Sound);
+            let mut deceived = 0;
+            // Whoever uses another JOIN than the others is the sponsor that lies.
+            let mut lie = |table: &mut Table, seat: usize, bytes: &[u8]| {
+                if header(bytes).kind == JOIN && table.seats[seat].0 == sponsor_of(scheme, creates)
+                {
+                    let mut forged = parts(bytes);
+                    forged.packed = other_element(&forged.packed);
+                    table.step(seat, Err(&with_parts(&header(bytes), &forged))).unwrap();
+                    deceived += 1;
+                    return true;
+                }
+                false
+            };
+            if creates {
+                members.iter().for_each(|&id| table.sit(MemberId(id)));
+                let all: Vec<_> = members.iter().copied().map(MemberId).collect();
+                for seat in 0..table.seats.len() {
+                    table.step(seat, Ok(Command::Create(&all))).unwrap();
+                }
+            } else {
+                table.create(members, &mut |_, _, _| {});
+                table.sit(MemberId(5));
+                for seat in 0..table.seats.len() {
+                    table.step(seat, Ok(Command::Add(MemberId(5)))).unwrap();
+                }
+            }
+            let before = table.seats[0].1.group_key().map(|(epoch, _)| epoch);
+            while let Some(bytes) = table.under_way.pop_front() {
+                for seat in 0..table.seats.len() {
+                    let id = table.seats[seat].0;
+                    let receives = [Recipient::Group, Recipient::Member(id)];
+                    let is_own = header(&bytes).sender == PartyId::Member(id);
+                    let arrives = !is_own && receives.contains(&header(&bytes).to);
+                    if arrives && !lie(&mut table, seat, &bytes) {
+                        let _ = table.step(seat, Err(&bytes));
+                    }
+                }
+            }
+            // A creation of DH-LKH has no newcomers.
+            assert_eq!(deceived > 0, !(creates && scheme.0 == "dh-lkh"), "{}", scheme.0);
+            for (id, party, _) in &table.seats {
+                if deceived > 0 && *id != sponsor_of(scheme, creates) {
+                    let epoch = party.group_key().map(|(epoch, _)| epoch);
+                    assert!(epoch <= before, "{}: {id:?} took the lie", scheme.0);
+                }
+            }
+        }
+    }
+}
+
+/// The sponsor of the join of 5 to 1, 2, 3, 4, or that of a creation of 1, 2, 3.
+fn sponsor_of((_, shape): (&str, Shape), creates: bool) -> MemberId {
+    match (shape, creates) {
+        (Shape::Skinny, true) => MemberId(1),
+        (_, true) => MemberId(2),
+        (_, false) => MemberId(4),
+    }
+}
+
+/// One member tells a newcomer the tree, and may tell it another one: with a leaf of its own making
+/// in the place of a third member's. If the newcomer then is the sponsor of that member's eviction,
+/// the evicted member has its key. The others do not. `docs/threats.md` says so.
+#[test]
+fn a_newcomer_believes_one_member_about_the_tree() {
+    let mut nothing = |_: &mut Table, _: usize, _: &[u8]| {};
+    // In this group, member 1 plays member 2, too.
+    let mut imagined = Table::new(IDS[2], Profile::Sound);
+    let mut genuine = Table::new(IDS[2], Profile::Sound);
+    for (table, seed) in [(&mut imagined, STRANGER), (&mut genuine, MemberId(2))] {
+        table.sit(MemberId(1));
+        table.sit(MemberId(2));
+        table.seats[1].2 = rng_of(seed);
+        table.event(Command::Create(&[MemberId(1), MemberId(2)]), &mut nothing);
+    }
+    let mut told = Vec::new();
+    imagined.add(5, &mut |_, _, bytes| {
+        if header(bytes).kind == TREE {
+            told = bytes.to_vec();
+        }
+    });
+    genuine.sit(MemberId(5));
+    for seat in 0..3 {
+        genuine.step(seat, Ok(Command::Add(MemberId(5)))).unwrap();
+    }
+    while let Some(bytes) = genuine.under_way.pop_front() {
+        let is_tree = header(&bytes).kind == TREE;
+        for seat in if is_tree { 2..3 } else { 0..3 } {
+            if header(&bytes).sender != genuine.seats[seat].0.into() {
+                genuine.step(seat, Err(if is_tree { &told } else { &bytes })).unwrap();
+            }
+        }
+    }
+    let key = |table: &Table, seat: usize| {
+        table.seats[seat].1.group_key().map(|(epoch, key)| (epoch, key.clone()))
+    };
+    assert_ne!(key(&genuine, 2), key(&genuine, 1), "the newcomer is in another group");
+    for (table, seat) in [(&mut genuine, 2), (&mut imagined, 1)] {
+        table.step(seat, Ok(Command::Remove(MemberId(1)))).unwrap();
+    }
+    let path = genuine.under_way.pop_front().unwrap();
+    imagined.step(1, Err(&path)).unwrap();
+    assert_eq!(key(&imagined, 1), key(&genuine, 2), "who was evicted has the key");
+    assert!(genuine.step(1, Err(&path)).is_err(), "the others do not take it");
+}
+
+/// What cannot be checked yet is kept, once.
+#[test]
+fn a_path_may_come_before_the_newcomers_blinded_key() {
+    for scheme in IDS {
+        let mut table = Table::new(scheme, Profile::Sound);
+        table.create(&[1, 2, 3, 4], &mut |_, _, _| {});
+        table.sit(MemberId(5));
+        for seat in 0..5 {
+            table.step(seat, Ok(Command::Add(MemberId(5)))).unwrap();
+        }
+        let join = table.under_way.pop_front().unwrap();
+        table.step(3, Err(&join)).unwrap();
+        let path = table.under_way.pop_front().unwrap();
+        assert_eq!((header(&join).kind, header(&path).kind), (JOIN, PATH));
+        let mut short = parts(&path);
+        short.packed.truncate(short.packed.len() - 32);
+        let short = with_parts(&header(&path), &short);
+        let as_join = rebuilt(&Header { kind: PATH, ..header(&join) }, body_of(&join));
+        for seat in 0..3 {
+            table.refuse(seat, &short, &[Misbehaviour::InvalidRoster], "an element less");
+            table.refuse(seat, &as_join, &[], "a blinded key of a newcomer as a path");
+            table.step(seat, Err(&path)).unwrap();
+            table.refuse(seat, &path, &[Misbehaviour::UnexpectedMessage], "another path");
+            table.step(seat, Err(&join)).unwrap();
+        }
+        table.finish(&mut |_, _, _| {});
+    }
+}
+
 /// Table 1 of the source counts rounds in the order of log p for p leaving members. A sponsor waits
 /// for the sponsors under it, so there is one more round, and each sponsor sends once.
 #[test]

@@ -1,6 +1,7 @@
 //! The deployment phase that all key servers share: every member gets an individual key over a
 //! confidential channel, once. The controller keeps the keys in slots, or derives them for slots
-//! (`individual_keys.rs`). A slot is reused after its member was evicted, always with a new key.
+//! (`individual_keys.rs`). A slot is reused after its member was evicted, always with a new key, unless
+//! the scheme retires slots.
 //!
 //! Message `Enroll` (confidential): `slot, individual key`.
 
@@ -40,6 +41,8 @@ pub(crate) struct SlotRoster {
     standings: Vec<SlotState>,
     /// Free slots; the lowest is reused first, which keeps key trees low.
     free: BinaryHeap<Reverse<u32>>,
+    /// Whether no slot is reused. `free` is empty then.
+    retires: bool,
     joined: usize,
 }
 
@@ -84,7 +87,7 @@ impl PartyState for SlotRoster {
             self.members.push(member);
             self.standings.push(standing);
             match standing {
-                SlotState::Free => self.free.push(Reverse(slot)),
+                SlotState::Free => self.release(slot),
                 SlotState::Enrolled => self.occupied.insert(&self.members, slot),
                 SlotState::Joined => {
                     self.occupied.insert(&self.members, slot);
@@ -112,6 +115,11 @@ impl SlotRoster {
     /// returns them. `key` and `current_members` are for rosters that store keys.
     pub(crate) fn with_derived_keys() -> Self {
         Self { keys: IndividualKeys::derived(), ..Self::default() }
+    }
+
+    /// A roster without individual keys that gives no slot out again.
+    pub(crate) fn with_retired_slots() -> Self {
+        Self { retires: true, ..Self::with_derived_keys() }
     }
 
     /// Makes an individual key for each member and sends it over the confidential channel.
@@ -361,6 +369,12 @@ impl SlotRoster {
     fn forget(&mut self, member: MemberId) {
         if let Some(slot) = self.occupied.remove(&self.members, member) {
             self.standings[slot as usize] = SlotState::Free;
+            self.release(slot);
+        }
+    }
+
+    fn release(&mut self, slot: u32) {
+        if !self.retires {
             self.free.push(Reverse(slot));
         }
     }

@@ -223,6 +223,11 @@ impl ServedGroup {
         Self { roster: SlotRoster::with_derived_keys(), ..Self::default() }
     }
 
+    /// A group whose members have no individual keys, and whose slots are never given out again.
+    pub(crate) fn with_retired_slots() -> Self {
+        Self { roster: SlotRoster::with_retired_slots(), ..Self::default() }
+    }
+
     /// The group key and its epoch.
     pub(crate) fn group_key(&self) -> Option<(Epoch, &Key)> {
         self.group_key.as_ref().map(|key| (self.epoch, key))

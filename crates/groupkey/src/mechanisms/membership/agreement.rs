@@ -1,6 +1,8 @@
-//! A member of a scheme whose members send messages in rounds until they have the key: BD and CKA.
+//! A member of a scheme whose members send messages in rounds until they have the key: BD, CKA and
+//! sender keys.
 //!
-//! A scheme defines the run: what is sent in which round, and what the key is made of.
+//! A scheme defines the run: what is sent in which round, what the key is made of, and what a member
+//! keeps of a run for the next one.
 
 use core::fmt;
 
@@ -14,20 +16,26 @@ use crate::mechanisms::membership::{MembershipChange, Roster, View};
 use crate::party::{Footprint, Input, Party};
 use crate::scheme::{Configuration, Profile};
 use crate::secret::Key;
-use crate::wire::{Header, Message};
+use crate::wire::{Header, Message, Reader};
 
 /// A member's part in a run that is under way.
 pub(crate) trait AgreementRun: fmt::Debug + Send + Sized {
+    /// What a member keeps between runs, besides the group key. Its default is that of a member that
+    /// completed no run yet.
+    type Kept: Default + fmt::Debug + Send;
+
     /// Begins among the members that a change leads to, with this member in place `me`. Draws its
-    /// secret and sends the first message.
+    /// secret and sends the first message. A run that needs no message is complete at once.
     fn begin(
         cx: &mut Context<'_>,
         change: &MembershipChange,
         sound: bool,
         me: usize,
+        kept: &Self::Kept,
     ) -> Result<Self, Error>;
 
-    /// Stores the message of the member in a place in its slot. On an error nothing has changed.
+    /// Stores the message of another member, in a place, in its slot. On an error nothing has
+    /// changed.
     fn take(
         &mut self,
         cx: &mut Context<'_>,
@@ -54,17 +62,35 @@ pub(crate) trait AgreementRun: fmt::Debug + Send + Sized {
 
     /// The maximum number of bytes that the run held at one time.
     fn most_held(&self, cx: &Context<'_>) -> usize;
+
+    /// Takes what remains out of a completed run.
+    fn keep(&mut self) -> Self::Kept;
+
+    /// Bytes of keys in what remains of a run.
+    fn kept_bytes(_: &Self::Kept) -> usize {
+        0
+    }
 }
 
 /// A member.
 #[derive(Debug)]
-pub(crate) struct AgreementMember<R> {
+pub(crate) struct AgreementMember<R: AgreementRun> {
     view: View,
     check: ElementCheck,
     sound: bool,
     run: Option<R>,
+    kept: R::Kept,
     group_key: Option<Key>,
     temporary: usize,
+}
+
+/// The last round of a run: each member confirms the keys, if the profile asks for that.
+#[derive(Debug)]
+pub(crate) struct KeyConfirmations {
+    me: usize,
+    /// All confirmations, this member's included. Empty in the published profile.
+    said: Round<Key>,
+    keys: Option<AgreementKeys>,
 }
 
 /// The result of a run: the group key, and the key with which members confirm it.
@@ -86,6 +112,7 @@ impl<R: AgreementRun> AgreementMember<R> {
             check: configuration.check(),
             sound: configuration.profile() == Profile::Sound,
             run: None,
+            kept: R::Kept::default(),
             group_key: None,
             temporary: 0,
         }
@@ -96,11 +123,25 @@ impl<R: AgreementRun> AgreementMember<R> {
     fn begin(&mut self, cx: &mut Context<'_>, change: MembershipChange) -> Result<(), Error> {
         let me = change.roster().place(self.view.me());
         self.run = match me {
-            Some(me) => Some(R::begin(cx, &change, self.sound, me)?),
+            Some(me) => Some(R::begin(cx, &change, self.sound, me, &self.kept)?),
             None => None,
         };
         self.view.begin(change);
+        self.complete(cx);
         Ok(())
+    }
+
+    /// Takes the key of the run, once all members have confirmed it.
+    fn complete(&mut self, cx: &mut Context<'_>) {
+        let (Some(run), Some(change)) = (&mut self.run, self.view.change().cloned()) else {
+            return;
+        };
+        let Some(key) = run.confirmed_key().cloned() else { return };
+        self.group_key = Some(key);
+        self.temporary = run.most_held(cx);
+        self.kept = run.keep();
+        self.run = None;
+        self.view.settle(cx, change.epoch(), change.into_roster());
     }
 
     /// Takes the first message that a joining member gets, from any member.
@@ -108,7 +149,11 @@ impl<R: AgreementRun> AgreementMember<R> {
         let roster = self.view.read_first_roster(message, &mut message.body())?;
         let place = roster.place(message.from_member()?).ok_or(Misbehaviour::UnexpectedSender)?;
         let change = MembershipChange::addition_to(message.header().epoch, roster);
-        let mut run = R::begin(cx, &change, self.sound, change.roster().len() - 1)?;
+        let me = change.roster().len() - 1;
+        if place == me {
+            return Err(Misbehaviour::UnexpectedSender.into());
+        }
+        let mut run = R::begin(cx, &change, self.sound, me, &self.kept)?;
         run.take(cx, message, place, self.check, change.roster())?;
         run.proceed(cx, change.epoch(), self.check, change.roster())?;
         self.run = Some(run);
@@ -124,17 +169,15 @@ impl<R: AgreementRun> AgreementMember<R> {
         let roster = self.view.require_under_way(message)?;
         let place = roster.place(message.from_member()?).ok_or(Misbehaviour::UnexpectedSender)?;
         let run = self.run.as_mut().ok_or(Misbehaviour::UnexpectedMessage)?;
+        if roster.at(place) == self.view.me() {
+            return Err(Misbehaviour::UnexpectedSender.into());
+        }
         run.take(cx, message, place, self.check, roster)?;
         if let Err(error) = run.proceed(cx, epoch, self.check, roster) {
             run.forget(kind, place);
             return Err(error);
         }
-        let Some(key) = run.confirmed_key().cloned() else { return Ok(()) };
-        self.group_key = Some(key);
-        self.temporary = run.most_held(cx);
-        let roster = roster.clone();
-        self.run = None;
-        self.view.settle(cx, epoch, roster);
+        self.complete(cx);
         Ok(())
     }
 }
@@ -160,21 +203,99 @@ impl<R: AgreementRun> Party for AgreementMember<R> {
         self.group_key.as_ref().map(|key| (self.view.epoch(), key))
     }
 
-    /// Permanent: the group key. Temporary: the maximum that the run held at one time.
+    /// Permanent: the group key, and what is kept for the next run. Temporary: the maximum that the
+    /// run held at one time.
     fn footprint(&self) -> Footprint {
-        let permanent = if self.group_key.is_some() { Key::BYTES } else { 0 };
+        let group_key = if self.group_key.is_some() { Key::BYTES } else { 0 };
+        let permanent = group_key + R::kept_bytes(&self.kept);
         Footprint { permanent, temporary: self.temporary }
+    }
+}
+
+impl KeyConfirmations {
+    /// Waits for the keys, and for the confirmations of this many members in a sound run.
+    pub(crate) fn of(sound: bool, members: usize, me: usize) -> Self {
+        Self { me, said: Round::of(if sound { members } else { 0 }), keys: None }
+    }
+
+    /// Whether this member has the keys.
+    pub(crate) const fn has_keys(&self) -> bool {
+        self.keys.is_some()
+    }
+
+    /// How many members confirm.
+    pub(crate) const fn len(&self) -> usize {
+        self.said.len()
+    }
+
+    /// The group key, once all members have confirmed it.
+    pub(crate) fn confirmed_key(&self) -> Option<&Key> {
+        let keys = self.keys.as_ref().filter(|_| self.said.is_complete());
+        keys.map(|keys| &keys.group)
+    }
+
+    /// Takes the keys. Returns this member's confirmation, which is to be sent, in a sound run. On
+    /// an error, that is a wrong confirmation among those that came before, nothing has changed.
+    pub(crate) fn confirm(
+        &mut self,
+        cx: &mut Context<'_>,
+        roster: &Roster,
+        keys: AgreementKeys,
+    ) -> Result<Option<Key>, Error> {
+        let mut own = None;
+        if self.said.len() > 0 {
+            keys.verify_all(cx, roster, &self.said)?;
+            let confirmation = keys.confirmation_of(cx, roster.at(self.me));
+            self.said.put(self.me, confirmation.clone());
+            own = Some(confirmation);
+        }
+        self.keys = Some(keys);
+        Ok(own)
+    }
+
+    /// Takes back [`Self::confirm`], if the confirmation could not be sent.
+    pub(crate) fn take_back(&mut self) {
+        self.keys = None;
+        self.said.forget(self.me);
+    }
+
+    /// Takes the confirmation of a member, which is all that its message has. Without keys it waits
+    /// until they are there.
+    pub(crate) fn take(
+        &mut self,
+        cx: &mut Context<'_>,
+        (member, place): (MemberId, usize),
+        mut body: Reader<'_>,
+    ) -> Result<(), Error> {
+        let confirmation = body.key()?;
+        body.finish()?;
+        self.said.require_open(place)?;
+        if let Some(keys) = &self.keys {
+            keys.verify(cx, member, &confirmation)?;
+        }
+        self.said.put(place, confirmation);
+        Ok(())
+    }
+
+    /// Keeps a confirmation that came with another part of the run, before the keys.
+    pub(crate) fn keep(&mut self, place: usize, confirmation: Key) {
+        self.said.put(place, confirmation);
+    }
+
+    /// Empties the slot of a member.
+    pub(crate) fn forget(&mut self, place: usize) {
+        self.said.forget(place);
     }
 }
 
 impl AgreementKeys {
     /// A member's confirmation.
-    pub(crate) fn confirmation_of(&self, cx: &mut Context<'_>, member: MemberId) -> Key {
+    fn confirmation_of(&self, cx: &mut Context<'_>, member: MemberId) -> Key {
         cx.derive(&self.confirmation, self.label, &member.0.to_be_bytes())
     }
 
     /// Refuses a confirmation other than the member's.
-    pub(crate) fn verify(
+    fn verify(
         &self,
         cx: &mut Context<'_>,
         member: MemberId,
@@ -187,7 +308,7 @@ impl AgreementKeys {
     }
 
     /// Refuses a wrong one among the confirmations that have arrived.
-    pub(crate) fn verify_all(
+    fn verify_all(
         &self,
         cx: &mut Context<'_>,
         roster: &Roster,

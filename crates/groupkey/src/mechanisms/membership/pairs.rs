@@ -88,7 +88,14 @@ impl Pair {
         open(cx, &key, epoch, wrapped, count)
     }
 
-    fn key_of(&self, cx: &mut Context<'_>, salt: &Key, epoch: Epoch, sender: PartyId) -> Key {
+    /// Derives the key of the message in which a sender of the two sent these random bytes.
+    pub(crate) fn key_of(
+        &self,
+        cx: &mut Context<'_>,
+        salt: &Key,
+        epoch: Epoch,
+        sender: PartyId,
+    ) -> Key {
         let mut context = salt.as_bytes().to_vec();
         context.extend_from_slice(&epoch.0.to_be_bytes());
         if let PartyId::Member(member) = sender {

@@ -88,7 +88,9 @@ pub(crate) use self::controller::Controller;
 pub(crate) use self::member::{FatMember, ThinMember};
 use crate::party::Operation;
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{Claims, MEMBERS, Parameter, Parties, Provenance, Recovery, Scheme};
+use crate::scheme::{
+    Assumption, Claims, MEMBERS, Parameter, Parties, Provenance, Recovery, Scheme,
+};
 
 /// The fat client in the catalogue.
 pub(crate) const FAT: Scheme = entry(
@@ -155,6 +157,7 @@ const fn entry(
     )
     .with_operations(&Operation::CHANGES)
     .with_recovery(Recovery::Request)
+    .with_assumption(Assumption::Pairing)
     .with_claims(Claims::ALL)
     .with_published_claims(Claims::NONE)
     .with_parameters(parameters)

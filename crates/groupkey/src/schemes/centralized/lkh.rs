@@ -173,7 +173,7 @@ const fn entry(
         "Wong, Gouda, Lam 2000; RFC 2627; S000 section 5.2",
         parties,
     )
-    .with_operations(&OPERATIONS)
+    .with_operations(&Operation::BATCHED_CHANGES)
     .with_recovery(Recovery::Request)
     .with_claims(Claims::ALL)
     .with_published_claims(Claims { key_independence: false, ..Claims::ALL })
@@ -181,10 +181,6 @@ const fn entry(
     .with_members(MEMBERS)
     .with_growth(growth)
 }
-
-/// The operations of LKH and of the schemes built on it.
-pub(super) const OPERATIONS: [Operation; 5] =
-    [Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey, Operation::Batch];
 
 /// How the controller gets the keys of its tree. Storing them is faster. That S002's controller
 /// derived them is only the likeliest explanation of its figures.

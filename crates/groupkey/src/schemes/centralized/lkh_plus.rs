@@ -103,7 +103,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
         },
     },
 )
-.with_operations(&lkh::OPERATIONS)
+.with_operations(&Operation::BATCHED_CHANGES)
 .with_recovery(Recovery::Request)
 .with_claims(Claims::ALL)
 .with_published_claims(PUBLISHED_CLAIMS)

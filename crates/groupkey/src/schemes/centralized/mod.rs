@@ -1,8 +1,14 @@
 //! Schemes with one controller that distributes keys. Stand-ins are there for reproductions of papers alone.
 
+pub(crate) mod berkovits;
 #[cfg(feature = "pairing")]
 pub(crate) mod boneh;
 pub(crate) mod cfkm;
+pub(crate) mod complete_subtree;
+pub(crate) mod crt;
+pub(crate) mod elk;
+#[cfg(feature = "pairing")]
+pub(crate) mod fame;
 pub(crate) mod gkmp;
 pub(crate) mod lkh;
 pub(crate) mod lkh_plus;
@@ -15,6 +21,7 @@ pub(crate) mod s2rp;
 pub(crate) mod sbsa_r;
 pub(crate) mod sgcsh;
 pub(crate) mod skdc;
+pub(crate) mod subset_difference;
 #[cfg(feature = "research")]
 pub(crate) mod xfks_r;
 
@@ -30,7 +37,11 @@ pub(super) const SCHEMES: &[Scheme] = &[
     lkh_plus::SCHEME,
     oft::SCHEME,
     ofct::SCHEME,
+    elk::SCHEME,
     cfkm::SCHEME,
+    complete_subtree::SCHEME,
+    subset_difference::SD,
+    subset_difference::LSD,
     s2rp::SCHEME,
     #[cfg(feature = "research")]
     sbsa_r::SCHEME,
@@ -43,4 +54,8 @@ pub(super) const SCHEMES: &[Scheme] = &[
     boneh::THIN,
     #[cfg(feature = "pairing")]
     nishat::SCHEME,
+    crt::SCHEME,
+    #[cfg(feature = "pairing")]
+    fame::SCHEME,
+    berkovits::SCHEME,
 ];

@@ -68,7 +68,6 @@ use crate::party::{Footprint, Input, KeyNode, Knowledge, Operation, Party};
 use crate::saved_state::state;
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Claims, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme};
-use crate::schemes::centralized::lkh;
 use crate::schemes::centralized::lkh_plus::{self, Creation};
 use crate::secret::{Key, List};
 use crate::wire::Message;
@@ -84,7 +83,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
         member: |configuration, _| Box::new(Member::new(configuration.profile())),
     },
 )
-.with_operations(&lkh::OPERATIONS)
+.with_operations(&Operation::BATCHED_CHANGES)
 .with_recovery(Recovery::Request)
 .with_claims(Claims::ALL)
 .with_published_claims(Claims { key_independence: false, ..Claims::ALL })

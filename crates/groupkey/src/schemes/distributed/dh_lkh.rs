@@ -14,7 +14,7 @@
 //! |---|---|---|---|---|
 //! | create, n members | ⌈log_2 n⌉ | at most 2n - 2 broadcasts | 2n - 2 | d + s each; in all the sum of all d, and 2n - 2 |
 //! | confirm it (`sound`) | at most 1 | at most 1 broadcast | 0 | 0 |
-//! | add, to n members | 3 | 2 broadcasts, 1 unicast | 2n + d + 2 | sponsor 2d, new member 1 + d, others a + 1 |
+//! | add, to n members | 3 | 2 broadcasts, 1 unicast | 2n + d + 1 | sponsor 2d, new member 1 + d, others a + 1 |
 //! | remove, from n members | 1 | 1 broadcast | d | sponsor 2d, others a + 1 |
 //! | rekey | 1 | 1 broadcast | d | as for a removal |
 //! | merge, partition, catch up | as TGDH | | | |

@@ -1,5 +1,6 @@
 //! Schemes without a controller: the members agree on the group key among themselves.
 
+pub(crate) mod art;
 pub(crate) mod bd;
 pub(crate) mod cka;
 pub(crate) mod ckd;
@@ -9,8 +10,10 @@ pub(crate) mod dh_lkh;
 pub(crate) mod gdh1;
 pub(crate) mod gdh2;
 pub(crate) mod gdh3;
+pub(crate) mod sender_keys;
 pub(crate) mod skinny;
 pub(crate) mod tgdh;
+pub(crate) mod treekem;
 
 use crate::scheme::Scheme;
 
@@ -28,4 +31,7 @@ pub(super) const SCHEMES: &[Scheme] = &[
     ckd::SCHEME,
     d_lkh::SCHEME,
     d_oft::SCHEME,
+    treekem::SCHEME,
+    art::SCHEME,
+    sender_keys::SCHEME,
 ];

@@ -14,8 +14,8 @@
 //!
 //! | operation | rounds | messages | elements sent | exponentiations |
 //! |---|---|---|---|---|
-//! | create, n members | 2 | n broadcasts | 3n - 3 | `M_1`: 2n - 2, `M_i`: n + 2 - i; in all (n² + 5n - 6) / 2 |
-//! | add, to n members | 3 | 2 broadcasts, 1 unicast | 2n + 4 | sponsor 4, all others 2; in all 2n + 4 |
+//! | create, n members | 2 | n broadcasts | 2n - 2 | `M_1`: 2n - 2, `M_i`: n + 2 - i; in all (n² + 5n - 6) / 2 |
+//! | add, to n members | 3 | 2 broadcasts, 1 unicast | 2n + 3 | sponsor 4, all others 2; in all 2n + 4 |
 //! | remove, from n members | 1 | 1 broadcast | the sponsor's depth | sponsor 2(m + 1 - j), or 2(m - 1) if j = 1; the i-th of the others m + 1 - max(i, j) |
 //! | rekey, partition | 1 | 1 broadcast | the sponsor's depth | as for a removal |
 //! | merge, of n and m, m the smaller | 2 | 3 broadcasts | 2n + 3m - 3 | members that send a tree 3, the sponsor 2m - 1 more |
@@ -27,11 +27,11 @@
 //! confirmed.
 //!
 //! Bodies: as in `dh_tree.rs`, without a form. In a creation all members but the first send their
-//! blinded keys at once. The first member collects them and sends them with its own, as PATH. When
+//! blinded keys at once. The first member collects them and makes its path, as PATH. When
 //! groups merge, the members of the smaller group stack up above the larger one. The newest member
 //! of the larger group makes the keys between.
 //!
-//! Deviations: the first member does not send its blinded key by itself, but with all others. The
+//! Deviations: the first member sends its blinded key only in its path. The
 //! sponsor of a join always draws a new secret, which the basic form does not: there, the root's
 //! secret before the join gives the one after it. The joining member is sent the tree when it is
 //! complete, and not before, so a join takes more rounds. The secret of a node is a hash of its
@@ -88,7 +88,7 @@ impl Member {
         let mut change =
             TreeChange::of_sponsor(&mut tree, Operation::Create, epoch, sponsor, others);
         if sponsor != self.0.me() {
-            change.ladder = self.0.tell_leaf(cx, Operation::Create);
+            self.0.tell_own_leaf(cx, &mut tree, &mut change);
         }
         self.0.begin(cx, tree, change)
     }

@@ -11,8 +11,8 @@
 //!
 //! | operation | rounds | messages | elements sent | exponentiations |
 //! |---|---|---|---|---|
-//! | create, n members | 2(n - 1) | 2(n - 1) broadcasts | of each step d + 2 | each but the first 1; sponsor of each step 2d - 1, of the last 2d; others at most d |
-//! | add, to n members | 3 | 2 broadcasts, 1 unicast | 2n + d + 2 | sponsor 2d, new member 1 + d, others a + 1 |
+//! | create, n members | 2(n - 1) | 2(n - 1) broadcasts | of each step d + 1 | each but the first 1; sponsor of each step 2d - 1, of the last 2d; others at most d |
+//! | add, to n members | 3 | 2 broadcasts, 1 unicast | 2n + d + 1 | sponsor 2d, new member 1 + d, others a + 1 |
 //! | remove, from n members | 1 | 1 broadcast | d | sponsor 2d, others a + 1 |
 //! | rekey | 1 | 1 broadcast | d | sponsor 2d, others a + 1 |
 //! | partition, p leave | at most ⌊log_2 p⌋ + 1 | at most p broadcasts | at most 2n - 2 | at most 2h |

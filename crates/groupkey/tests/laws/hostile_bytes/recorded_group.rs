@@ -113,7 +113,13 @@ impl Transcript {
         replay
     }
 
-    fn message(&self, number: usize) -> &[u8] {
+    /// The number of messages that were sent.
+    pub(crate) fn messages(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// A genuine message, by its number (modulo how many there are).
+    pub(crate) fn message(&self, number: usize) -> &[u8] {
         &self.messages[number % self.messages.len()]
     }
 
@@ -201,6 +207,12 @@ impl Replay<'_> {
     pub(crate) fn cut(&mut self, message: usize, length: usize) -> Result<(), Error> {
         let genuine = self.transcript.message(message);
         self.offer(&genuine[..length % genuine.len()])
+    }
+
+    /// Offers a genuine message with so many bytes behind it.
+    pub(crate) fn extend(&mut self, message: usize, more: usize) -> Result<(), Error> {
+        let genuine = self.transcript.message(message);
+        self.offer(&[genuine, &vec![0; more]].concat())
     }
 
     /// Offers a forgery.

@@ -2,6 +2,11 @@ use super::*;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
+/// Those with a group.
+fn suites() -> impl Iterator<Item = Suite> {
+    Suite::ALL.into_iter().filter(|suite| suite.group().is_some())
+}
+
 fn exponents(suite: Suite) -> [Exponent; 2] {
     let mut rng = ChaCha20Rng::from_seed([3; 32]);
     core::array::from_fn(|_| Exponent::random(suite, &mut rng))
@@ -9,7 +14,7 @@ fn exponents(suite: Suite) -> [Exponent; 2] {
 
 #[test]
 fn exponents_commute_multiply_and_invert() {
-    for suite in Suite::ALL {
+    for suite in suites() {
         let [a, b] = exponents(suite);
         let ab = Element::generator_power(&a).power(&b);
         assert!(ab == Element::generator_power(&b).power(&a));
@@ -20,7 +25,7 @@ fn exponents_commute_multiply_and_invert() {
 
 #[test]
 fn elements_multiply_and_divide() {
-    for suite in Suite::ALL {
+    for suite in suites() {
         let [a, b] = exponents(suite);
         let [x, y] = [&a, &b].map(Element::generator_power);
         assert!(x != y);
@@ -33,8 +38,8 @@ fn elements_multiply_and_divide() {
 
 #[test]
 fn wide_bytes_are_reduced() {
-    for suite in Suite::ALL {
-        let zeros = alloc::vec![0; suite.group().wide_bytes()];
+    for suite in suites() {
+        let zeros = alloc::vec![0; suite.prime_group().wide_bytes()];
         assert!(Exponent::from_wide(suite, &zeros).is_none());
         let power = |last| {
             let mut bytes = zeros.clone();
@@ -47,12 +52,12 @@ fn wide_bytes_are_reduced() {
 
 #[test]
 fn lengths_are_those_of_the_table() {
-    for suite in Suite::ALL {
+    for suite in suites() {
         let [exponent, _] = exponents(suite);
         let element = Element::generator_power(&exponent);
-        assert_eq!(exponent.stored_bytes(), suite.group().exponent_bytes());
+        assert_eq!(exponent.stored_bytes(), suite.prime_group().exponent_bytes());
         assert_eq!(element.stored_bytes(), Element::length(suite));
-        assert!(suite.group().wide_bytes() >= suite.group().exponent_bytes() + 16);
+        assert!(suite.prime_group().wide_bytes() >= suite.prime_group().exponent_bytes() + 16);
     }
 }
 
@@ -68,7 +73,7 @@ fn no_element_takes_more_than_ristretto_needs() {
 
 #[test]
 fn elements_survive_encoding() {
-    for suite in Suite::ALL {
+    for suite in suites() {
         let element = Element::generator_power(&exponents(suite)[0]);
         let mut bytes = Vec::new();
         element.encode(&mut bytes);
@@ -79,7 +84,7 @@ fn elements_survive_encoding() {
 
 #[test]
 fn elements_of_a_wrong_length_are_refused() {
-    for suite in Suite::ALL {
+    for suite in suites() {
         let mut bytes = Vec::new();
         Element::generator_power(&exponents(suite)[0]).encode(&mut bytes);
         let (shorter, mut longer) = (&bytes[1..], bytes.clone());
@@ -118,10 +123,10 @@ fn bad_encodings_of_ristretto_are_refused() {
 
 #[test]
 fn many_powers_are_encoded_as_each_is() {
-    for suite in Suite::ALL {
+    for suite in suites() {
         let exponents = exponents(suite);
         let (mut together, mut apart) = (Vec::new(), Vec::new());
-        Element::encode_generator_powers(&exponents, &mut together);
+        Element::encode_generator_powers(exponents.iter(), &mut together);
         for exponent in &exponents {
             Element::generator_power(exponent).encode(&mut apart);
         }

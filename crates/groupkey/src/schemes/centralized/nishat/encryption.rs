@@ -22,7 +22,7 @@ use zeroize::Zeroize;
 use crate::context::Context;
 use crate::crypto::Suite;
 use crate::crypto::group::ElementCheck;
-use crate::crypto::pairing::{G1, G1Table, G2, Gt, Scalar};
+use crate::crypto::pairing::{G1, G1Table, G2, Gt, GtTable, Scalar, miller_loops};
 use crate::error::{Error, Misbehaviour};
 use crate::saved_state::{Saved, SavedState, require};
 use crate::wire::Reader;
@@ -41,6 +41,8 @@ pub(super) struct MasterKey {
     common: G1,
     /// h in G2.
     pub(super) h: G2,
+    /// Table of e(g, g): the controller knows the exponents of whatever it would pair.
+    target: GtTable,
 }
 
 /// A member's secret key: s1 to s6, and h.
@@ -70,12 +72,14 @@ impl MasterKey {
         let [alpha, beta, eta] = core::array::from_fn(|_| cx.random_scalar());
         let inverse = cx.invert_scalar(&beta).expect("a random scalar is not zero");
         let [alpha_over_beta, eta_over_beta] = [&alpha, &eta].map(|scalar| scalar.times(&inverse));
-        let generator = cx.g1_generator();
-        let table = cx.g1_table(&generator);
+        let first_generator = cx.g1_generator();
+        let table = cx.g1_table(&first_generator);
         let common = cx.g1_powers(&table, core::slice::from_ref(&eta_over_beta)).remove(0);
         let generator = cx.g2_generator();
         let h = cx.g2_power(&generator, &eta);
-        Self { alpha, beta, eta, alpha_over_beta, eta_over_beta, table, common, h }
+        let target = cx.pairings(&[(&first_generator, &generator)]);
+        let target = cx.gt_table(&target);
+        Self { alpha, beta, eta, alpha_over_beta, eta_over_beta, table, common, h, target }
     }
 
     /// Appends alpha, beta and eta.
@@ -94,7 +98,9 @@ impl MasterKey {
         let table = G1Table::new(&G1::generator(suite));
         let common = table.powers([&eta_over_beta]).remove(0);
         let h = G2::generator(suite).power(&eta);
-        Ok(Self { alpha, beta, eta, alpha_over_beta, eta_over_beta, table, common, h })
+        let target = miller_loops(&[(&G1::generator(suite), &G2::generator(suite))]).finish();
+        let target = GtTable::new(&target);
+        Ok(Self { alpha, beta, eta, alpha_over_beta, eta_over_beta, table, common, h, target })
     }
 
     /// Returns the secret keys for these r, s1 to s6 each. The caller must wipe them. All share the
@@ -124,6 +130,18 @@ impl MasterKey {
         let [first, second] =
             [&self.alpha, &self.beta].map(|secret| cx.g2_power(&generator, &secret.times(k)));
         PublicKey { first, second }
+    }
+
+    /// Draws a random element of GT. Returns it and the ciphertext that carries it to those who know k.
+    /// Instead of a pairing it takes a power of e(g, g), with the exponent of PK1.
+    pub(super) fn encrypt(
+        &self,
+        cx: &mut Context<'_>,
+        k: &Scalar,
+        key: &PublicKey,
+    ) -> (Gt, Vec<u8>) {
+        let exponent = self.alpha.times(k);
+        encrypt(cx, &self.h, key, |cx, t| cx.gt_table_power(&self.target, &exponent.times(t)))
     }
 
     /// Returns the bytes of alpha, beta and eta. The other fields follow from them.
@@ -162,7 +180,18 @@ impl SecretKey {
 
     /// Draws a random element of GT. Returns it and the ciphertext that carries it.
     pub(super) fn encrypt(&self, cx: &mut Context<'_>, key: &PublicKey) -> (Gt, Vec<u8>) {
-        encrypt(cx, &self.h, key)
+        let generator = cx.g1_generator();
+        let base = Gt::is_readable(cx.suite()).then(|| cx.pairings(&[(&generator, &key.first)]));
+        encrypt(cx, &self.h, key, |cx, t| match &base {
+            Some(base) => cx.gt_power(base, t),
+            // Of one element alone: then a power in G1 costs less.
+            None => {
+                let mut power = cx.g1_power(&generator, t);
+                let paired = cx.pairings(&[(&power, &key.first)]);
+                power.zeroize();
+                paired
+            }
+        })
     }
 
     /// Returns the element that a ciphertext carries.
@@ -235,19 +264,23 @@ impl DecryptionKey {
     }
 }
 
-/// Draws a random element of GT. Returns it and the ciphertext that carries it.
-pub(super) fn encrypt(cx: &mut Context<'_>, h: &G2, key: &PublicKey) -> (Gt, Vec<u8>) {
+/// Draws a random element of GT. Returns it and the ciphertext that carries it. `power` raises e(g, PK1)
+/// to a scalar.
+fn encrypt(
+    cx: &mut Context<'_>,
+    h: &G2,
+    key: &PublicKey,
+    power: impl Fn(&mut Context<'_>, &Scalar) -> Gt,
+) -> (Gt, Vec<u8>) {
     let t = cx.random_scalar();
-    let generator = cx.g1_generator();
-    let base = cx.pairings(&[(&generator, &key.first)]);
     let mut ciphertext = Vec::with_capacity(ciphertext_length(cx.suite()));
     let message = if Gt::is_readable(cx.suite()) {
         let x = cx.random_scalar();
-        cx.gt_power(&base, &x.plus(&t)).encode(&mut ciphertext);
-        cx.gt_power(&base, &x)
+        power(cx, &x.plus(&t)).encode(&mut ciphertext);
+        power(cx, &x)
     } else {
-        let power = cx.gt_power(&base, &t);
-        cx.gt_inverse(&power)
+        let mask = power(cx, &t);
+        cx.gt_inverse(&mask)
     };
     let masked = cx.g2_product(h, [&key.first]);
     cx.g2_power(&masked, &t).encode(&mut ciphertext);
@@ -281,5 +314,46 @@ impl Drop for DecryptionKey {
     fn drop(&mut self) {
         self.z1.zeroize();
         self.z2.zeroize();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::SeedableRng;
+
+    use super::*;
+    use crate::context::Setting;
+    use crate::identity::{GroupId, PartyId};
+    use crate::outbox::Outbox;
+    use crate::protection::Protection;
+
+    /// By a power of e(g, g), by a power of e(g, PK1), and by a pairing of a power.
+    #[test]
+    fn the_controller_encrypts_as_whoever_has_the_public_key() {
+        for suite in [Suite::Standard, Suite::Published] {
+            let setting = Setting::new(GroupId(0), suite);
+            let parts = || (ChaCha20Rng::from_seed([3; 32]), Outbox::new());
+            let ((mut rng, mut outbox), mut probe) = (parts(), ());
+            let (me, none) = (PartyId::Controller, Protection::None);
+            let cx = &mut Context::new(setting, me, none, &mut rng, 0, &mut outbox, &mut probe);
+            let (master, k) = (MasterKey::new(cx), cx.random_scalar());
+            let key = master.public_key(cx, &k);
+            let elements = master.secret_keys(cx, core::slice::from_ref(&k)).remove(0);
+            let secret = SecretKey { elements, h: master.h.clone() };
+            // Each draws the same values.
+            let with = |work: &dyn Fn(&mut Context<'_>) -> (Gt, Vec<u8>)| {
+                let (mut rng, mut outbox) = parts();
+                work(&mut Context::new(setting, me, none, &mut rng, 0, &mut outbox, &mut ()))
+            };
+            let by_controller = with(&|cx| master.encrypt(cx, &k, &key));
+            assert!(by_controller == with(&|cx| secret.encrypt(cx, &key)));
+            let by_definition = with(&|cx| {
+                let generator = cx.g1_generator();
+                let base = cx.pairings(&[(&generator, &key.first)]);
+                encrypt(cx, &master.h, &key, |cx, t| cx.gt_power(&base, t))
+            });
+            assert!(by_controller == by_definition);
+        }
     }
 }

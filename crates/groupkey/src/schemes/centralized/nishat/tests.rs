@@ -136,7 +136,7 @@ fn the_published_sizes_come_out() {
 #[test]
 fn current_members_read_what_one_of_them_encrypts() {
     for profile in Profile::ALL {
-        for suite in Suite::ALL {
+        for suite in Suite::ALL.into_iter().filter(|suite| suite.has_pairing()) {
             let mut group = Group::new(profile, suite, 4);
             let removed = group.evict(3);
             let writer = &group.members[&1];

@@ -6,7 +6,7 @@ use crate::context::{Context, Draft};
 use crate::crypto::group::{Element, ElementCheck, Exponent};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::membership::agreement::{self, AgreementKeys};
+use crate::mechanisms::membership::agreement::{self, AgreementKeys, KeyConfirmations};
 use crate::mechanisms::membership::round::Round;
 use crate::mechanisms::membership::{MembershipChange, Roster, circumstances};
 use crate::outbox::Recipient;
@@ -34,9 +34,7 @@ pub(crate) struct Run {
     shares: [Option<Element>; 2],
     /// All ratios, this member's included, until the keys are known. Empty with two members.
     ratios: Round<Element>,
-    /// All confirmations, this member's included. Empty without confirmation.
-    confirmations: Round<Key>,
-    keys: Option<AgreementKeys>,
+    confirmations: KeyConfirmations,
 }
 
 const NONCE: u8 = 0;
@@ -45,12 +43,15 @@ const RATIO: u8 = 2;
 const CONFIRM: u8 = 3;
 
 impl agreement::AgreementRun for Run {
+    type Kept = ();
+
     /// Draws this member's secret and sends the first message.
     fn begin(
         cx: &mut Context<'_>,
         change: &MembershipChange,
         sound: bool,
         me: usize,
+        (): &(),
     ) -> Result<Self, Error> {
         let (epoch, members) = (change.epoch(), change.roster().len());
         let authenticated = if sound { members } else { 0 };
@@ -64,8 +65,7 @@ impl agreement::AgreementRun for Run {
             session: None,
             shares: [None, None],
             ratios: Round::of(if members == 2 { 0 } else { members }),
-            confirmations: Round::of(authenticated),
-            keys: None,
+            confirmations: KeyConfirmations::of(sound, members, me),
         };
         if sound {
             let nonce = cx.random_key();
@@ -87,9 +87,6 @@ impl agreement::AgreementRun for Run {
         check: ElementCheck,
         roster: &Roster,
     ) -> Result<(), Error> {
-        if place == self.me {
-            return Err(Misbehaviour::UnexpectedSender.into());
-        }
         let mut body = message.body();
         let first = if self.sound { NONCE } else { SHARE };
         if self.tells_roster()
@@ -143,25 +140,20 @@ impl agreement::AgreementRun for Run {
             self.send_element(cx, epoch, RATIO, &ratio);
             self.ratios.put(self.me, ratio);
         }
-        if self.keys.is_some() || !self.ratios.is_complete() {
+        if self.confirmations.has_keys() || !self.ratios.is_complete() {
             return Ok(());
         }
         let keys = self.make_keys(cx, before, epoch, roster)?;
-        if self.sound {
-            keys.verify_all(cx, roster, &self.confirmations)?;
-            let own = keys.confirmation_of(cx, roster.at(self.me));
+        if let Some(own) = self.confirmations.confirm(cx, roster, keys)? {
             let mut draft = cx.draft(Recipient::Group, epoch, self.operation, CONFIRM);
             draft.bytes(own.as_bytes()).send();
-            self.confirmations.put(self.me, own);
         }
-        self.keys = Some(keys);
         self.ratios = Round::of(0);
         Ok(())
     }
 
     fn confirmed_key(&self) -> Option<&Key> {
-        let keys = self.keys.as_ref().filter(|_| self.confirmations.is_complete());
-        keys.map(|keys| &keys.group)
+        self.confirmations.confirmed_key()
     }
 
     /// Exponent, two shares, all ratios and the shared element; session and confirmations.
@@ -172,6 +164,8 @@ impl agreement::AgreementRun for Run {
         let confirmations = self.confirmations.len() * Key::BYTES;
         self.secret.stored_bytes() + (2 + ratios + 1) * share + session + confirmations
     }
+
+    fn keep(&mut self) {}
 }
 
 impl Run {
@@ -234,17 +228,11 @@ impl Run {
         cx: &mut Context<'_>,
         sender: MemberId,
         place: usize,
-        mut body: Reader<'_>,
+        body: Reader<'_>,
     ) -> Result<(), Error> {
         self.require_share_of(place)?;
         self.ratios.require_said(place)?;
-        let confirmation = finished(body.key()?, body)?;
-        self.confirmations.require_open(place)?;
-        if let Some(keys) = &self.keys {
-            keys.verify(cx, sender, &confirmation)?;
-        }
-        self.confirmations.put(place, confirmation);
-        Ok(())
+        self.confirmations.take(cx, (sender, place), body)
     }
 
     /// Returns whether the first messages carry the roster: a joining member learns it from the

@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::crypto::group::{Element, ElementCheck};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::membership::agreement::{self, AgreementKeys};
+use crate::mechanisms::membership::agreement::{self, AgreementKeys, KeyConfirmations};
 use crate::mechanisms::membership::round::Round;
 use crate::mechanisms::membership::{MembershipChange, Roster, circumstances};
 use crate::outbox::Recipient;
@@ -25,9 +25,7 @@ pub(crate) struct Run {
     secret: Secret,
     /// The nonces of all members but the leader.
     nonces: Round<Key>,
-    /// All confirmations, this member's included. Empty in the published profile.
-    confirmations: Round<Key>,
-    keys: Option<AgreementKeys>,
+    confirmations: KeyConfirmations,
 }
 
 const NONCE: u8 = 0;
@@ -47,12 +45,15 @@ enum Secret {
 }
 
 impl agreement::AgreementRun for Run {
+    type Kept = ();
+
     /// Draws this member's nonce and sends the first message.
     fn begin(
         cx: &mut Context<'_>,
         change: &MembershipChange,
         sound: bool,
         me: usize,
+        (): &(),
     ) -> Result<Self, Error> {
         let (epoch, roster) = (change.epoch(), change.roster());
         let nonce = cx.random_key();
@@ -61,8 +62,7 @@ impl agreement::AgreementRun for Run {
             me,
             secret: Secret::Awaited,
             nonces: Round::of(roster.len() - 1),
-            confirmations: Round::of(if sound { roster.len() } else { 0 }),
-            keys: None,
+            confirmations: KeyConfirmations::of(sound, roster.len(), me),
         };
         match me.checked_sub(1) {
             Some(place) => {
@@ -87,9 +87,6 @@ impl agreement::AgreementRun for Run {
         _: ElementCheck,
         roster: &Roster,
     ) -> Result<(), Error> {
-        if place == self.me {
-            return Err(Misbehaviour::UnexpectedSender.into());
-        }
         let body = message.body();
         match (message.header().kind, place.checked_sub(1)) {
             (NONCE, Some(other)) => {
@@ -125,7 +122,7 @@ impl agreement::AgreementRun for Run {
         check: ElementCheck,
         roster: &Roster,
     ) -> Result<(), Error> {
-        if self.keys.is_some() || !self.nonces.is_complete() {
+        if self.confirmations.has_keys() || !self.nonces.is_complete() {
             return Ok(());
         }
         if matches!(self.secret, Secret::Awaited) {
@@ -144,24 +141,21 @@ impl agreement::AgreementRun for Run {
             }
             Secret::Own(secret) => self.make_keys(cx, secret, epoch, roster),
         };
-        if let Some(session) = &session {
-            keys.verify_all(cx, roster, &self.confirmations)?;
-            let own = keys.confirmation_of(cx, roster.at(self.me));
+        let own = self.confirmations.confirm(cx, roster, keys)?;
+        if let (Some(session), Some(own)) = (&session, own) {
             match &self.secret {
                 Secret::Own(secret) => {
-                    send_secret(cx, epoch, roster, secret, Some((session, &own)))?;
+                    send_secret(cx, epoch, roster, secret, Some((session, &own)))
+                        .inspect_err(|_| self.confirmations.take_back())?;
                 }
                 _ => send_key(cx, epoch, CONFIRM, &own),
             }
-            self.confirmations.put(self.me, own);
         }
-        self.keys = Some(keys);
         Ok(())
     }
 
     fn confirmed_key(&self) -> Option<&Key> {
-        let keys = self.keys.as_ref().filter(|_| self.confirmations.is_complete());
-        keys.map(|keys| &keys.group)
+        self.confirmations.confirmed_key()
     }
 
     /// All nonces; session and confirmations, and the key for them; two elements of an encryption.
@@ -170,6 +164,8 @@ impl agreement::AgreementRun for Run {
         let keys = self.nonces.len() + 1 + confirming;
         keys * Key::BYTES + 2 * Element::length(cx.suite())
     }
+
+    fn keep(&mut self) {}
 }
 
 impl Run {
@@ -186,7 +182,7 @@ impl Run {
             return Err(Misbehaviour::InvalidRoster.into());
         }
         self.secret = Secret::Encrypted(session, encrypted[place * length..][..length].to_vec());
-        confirmation.into_iter().for_each(|said| self.confirmations.put(0, said));
+        confirmation.into_iter().for_each(|said| self.confirmations.keep(0, said));
         Ok(())
     }
 
@@ -197,18 +193,12 @@ impl Run {
         other: usize,
         body: Reader<'_>,
     ) -> Result<(), Error> {
-        let confirmation = only_key(body)?;
         // No member can confirm a secret that the leader has not sent.
-        if self.me == 0 && self.keys.is_none() {
+        if self.me == 0 && !self.confirmations.has_keys() {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
         self.nonces.require_said(other)?;
-        self.confirmations.require_open(other + 1)?;
-        if let Some(keys) = &self.keys {
-            keys.verify(cx, sender, &confirmation)?;
-        }
-        self.confirmations.put(other + 1, confirmation);
-        Ok(())
+        self.confirmations.take(cx, (sender, other + 1), body)
     }
 
     fn make_keys(

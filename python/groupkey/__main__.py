@@ -1,0 +1,5 @@
+"""`python -m groupkey` is the command `groupkey`."""
+
+from groupkey._command import main
+
+main()
