@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use groupkey::catalogue::{Provenance, SCHEMES};
+
 #[test]
 fn the_table_of_contents_has_every_page() {
     let summary = read(Path::new("docs/SUMMARY.md"));
@@ -63,6 +65,18 @@ fn every_row_of_the_threat_page_names_tests_that_exist() {
         }
     }
     assert!(named > 100, "only {named} tests were found on the page");
+}
+
+#[test]
+fn the_pages_count_the_schemes() {
+    let listed = SCHEMES.iter().filter(|scheme| scheme.provenance != Provenance::StandIn).count();
+    for (page, words) in [
+        ("README.md", format!(" groupkey implements {listed} of them\n")),
+        ("docs/index.md", format!("**{listed} schemes**")),
+        ("CHANGELOG.md", format!("- {listed} schemes as state machines")),
+    ] {
+        assert!(read(Path::new(page)).contains(&words), "{page} does not say: {words}");
+    }
 }
 
 /// A crate or a folder that the layout leaves out is one that no reader finds.

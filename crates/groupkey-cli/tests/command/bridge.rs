@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use groupkey_testbed::impairment::Mosquitto;
 
-use crate::broker::mosquitto;
+use crate::broker::{mosquitto, three_mosquittos};
 use crate::finished::{Folder, GROUPKEY, groupkey_in, or_skip};
 
 /// A few seconds of the minute below.
@@ -197,7 +197,7 @@ struct House {
     a: u16,
     b: u16,
     rules: Rules,
-    _brokers: [Mosquitto; 3],
+    _brokers: [(u16, Mosquitto); 3],
 }
 
 /// What may leave either side, and come in.
@@ -209,11 +209,8 @@ struct Rules {
 
 impl House {
     fn new(test: &str) -> Option<Self> {
-        let programs = Command::new("mosquitto_pub").arg("--help").output();
-        or_skip(test, programs.map_err(|error| format!("mosquitto_pub: {error}")))?;
-        let (group, group_broker) = mosquitto(test)?;
-        let (a, a_broker) = mosquitto(test)?;
-        let (b, b_broker) = mosquitto(test)?;
+        let brokers = three_mosquittos(test)?;
+        let [group, a, b] = brokers.each_ref().map(|(port, _)| *port);
         let folder = Folder::new();
         let devices = ["a", "b", "c"].into_iter().enumerate().map(|(number, name)| {
             format!("[[device]]\nname = '{name}'\nkey = '{}'\n", key(number))
@@ -224,7 +221,6 @@ impl House {
         );
         folder.file("serve.toml", &service);
         let rules = Rules { out: "plant/#", topics: "plant/+/temperature", from: "['other']" };
-        let brokers = [group_broker, a_broker, b_broker];
         Some(Self { folder, group, a, b, rules, _brokers: brokers })
     }
 

@@ -10,8 +10,8 @@ use groupkey_testbed::impairment::Mosquitto;
 use serde_json::Value;
 
 use crate::bridge::{PATIENCE, Program, key};
-use crate::broker::mosquitto;
-use crate::finished::{Folder, GROUPKEY, groupkey_in, or_skip};
+use crate::broker::three_mosquittos;
+use crate::finished::{Folder, GROUPKEY, groupkey_in};
 
 #[test]
 fn each_topic_goes_into_its_group_only() {
@@ -83,18 +83,14 @@ struct Site {
     folder: Folder,
     a: u16,
     b: u16,
-    _brokers: [Mosquitto; 3],
+    _brokers: [(u16, Mosquitto); 3],
 }
 
 impl Site {
     fn new(test: &str) -> Option<Self> {
-        let programs = Command::new("mosquitto_pub").arg("--help").output();
-        or_skip(test, programs.map_err(|error| format!("mosquitto_pub: {error}")))?;
-        let (group, group_broker) = mosquitto(test)?;
-        let (a, a_broker) = mosquitto(test)?;
-        let (b, b_broker) = mosquitto(test)?;
-        let site =
-            Self { folder: Folder::new(), a, b, _brokers: [group_broker, a_broker, b_broker] };
+        let brokers = three_mosquittos(test)?;
+        let [group, a, b] = brokers.each_ref().map(|(port, _)| *port);
+        let site = Self { folder: Folder::new(), a, b, _brokers: brokers };
         site.write_groups(group);
         for (name, other, local) in [("a", "b", a), ("b", "a", b)] {
             site.write_bridge(name, other, local);

@@ -1,6 +1,7 @@
 //! A Mosquitto on the loopback interface, for tests of live groups.
 
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+use std::process::Command;
 
 use groupkey_testbed::impairment::Mosquitto;
 
@@ -11,7 +12,14 @@ pub(crate) fn mosquitto(test: &str) -> Option<(u16, Mosquitto)> {
     mosquitto_with(test, "")
 }
 
-/// The same, with further lines of its configuration.
+/// Three of them, for a group and two places that bridges connect, and programs to talk to them.
+pub(crate) fn three_mosquittos(test: &str) -> Option<[(u16, Mosquitto); 3]> {
+    let programs = Command::new("mosquitto_pub").arg("--help").output();
+    or_skip(test, programs.map_err(|error| format!("mosquitto_pub: {error}")))?;
+    Some([mosquitto(test)?, mosquitto(test)?, mosquitto(test)?])
+}
+
+/// A Mosquitto, with further lines of its configuration.
 pub(crate) fn mosquitto_with(test: &str, further: &str) -> Option<(u16, Mosquitto)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a free port");
     let port = listener.local_addr().expect("it is bound").port();

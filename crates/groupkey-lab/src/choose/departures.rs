@@ -78,13 +78,7 @@ fn messages_grow_ever_more_slowly_and_no_more_after_four_departures_for_each_mem
 fn between_counted_turnovers_and_sizes_evidence_is_near_what_is_counted() {
     let scheme = scheme("sd").expect("in the catalogue");
     let subjects = [subject(scheme, &[2, 40, 80, 160, 350])];
-    let options = EvidenceOptions {
-        seed: 1,
-        is_quick: true,
-        threads: 2,
-        stop: &GOING_ON,
-        on_progress: &|_, _| (),
-    };
+    let options = EvidenceOptions::quick(2, &GOING_ON);
     let evidence = evidence(&subjects, &options).expect("it completes");
     for (members, departed, within) in [
         (80, 20, 0.01),

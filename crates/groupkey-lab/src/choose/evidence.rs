@@ -33,6 +33,14 @@ pub struct EvidenceOptions<'o> {
     pub on_progress: &'o (dyn Fn(usize, usize) + Sync),
 }
 
+#[cfg(test)]
+impl<'o> EvidenceOptions<'o> {
+    /// Small groups, on so many threads.
+    pub(crate) fn quick(threads: usize, stop: &'o AtomicBool) -> Self {
+        Self { seed: 1, is_quick: true, threads, stop, on_progress: &|_, _| () }
+    }
+}
+
 /// Why no evidence was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EvidenceRunError {

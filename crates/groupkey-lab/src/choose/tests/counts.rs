@@ -178,13 +178,7 @@ fn evidence_does_not_depend_on_the_number_of_threads() {
         })
         .collect();
     let made = |threads: usize| {
-        let options = EvidenceOptions {
-            seed: 1,
-            is_quick: true,
-            threads,
-            stop: &GOING_ON,
-            on_progress: &|_, _| (),
-        };
+        let options = EvidenceOptions::quick(threads, &GOING_ON);
         evidence(&few, &options).expect("it completes").to_text()
     };
     let text = made(1);
@@ -195,13 +189,7 @@ fn evidence_does_not_depend_on_the_number_of_threads() {
 #[test]
 fn counting_can_be_stopped() {
     let stop = AtomicBool::new(true);
-    let options = EvidenceOptions {
-        seed: 1,
-        is_quick: true,
-        threads: 2,
-        stop: &stop,
-        on_progress: &|_, _| (),
-    };
+    let options = EvidenceOptions::quick(2, &stop);
     assert_eq!(
         evidence(&subjects(true), &options).map(|_| ()),
         Err(crate::choose::EvidenceRunError::Interrupted)
@@ -211,13 +199,7 @@ fn counting_can_be_stopped() {
 /// Each scheme alone, written below each other, read and written again, is what all of them are.
 #[test]
 fn counts_in_parts_are_the_counts_of_the_whole() {
-    let options = EvidenceOptions {
-        seed: 1,
-        is_quick: true,
-        threads: 2,
-        stop: &GOING_ON,
-        on_progress: &|_, _| (),
-    };
+    let options = EvidenceOptions::quick(2, &GOING_ON);
     let schemes = counted_schemes(true);
     let few = ["skdc", "oft", "tgdh"];
     let mut text = String::new();
