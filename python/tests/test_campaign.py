@@ -29,6 +29,8 @@ from groupkey._campaign.command import (
 from groupkey._campaign.todo import Todo
 from groupkey.campaign import CellsFailed, campaign
 
+from conftest import need as need_modules
+
 # Ray's own warnings are not ours.
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -182,18 +184,52 @@ def test_a_finished_cell_does_not_run_again(command: str, tmp_path: Path) -> Non
 def test_cells_are_kept_where_fsspec_says(
     kind: str, command: str, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
-    fsspec = pytest.importorskip("fsspec")
     place = f"{kind}://{tmp_path}/results"
-    campaign(SPEC, folder=place, workers=2, command=command)
-    told: list[tuple[int, int, int]] = []
-    again = campaign(SPEC, folder=place, command=command, progress=lambda *at: told.append(at))
-    assert told == []
-    assert again.parts["net"] == [
+    parts, found = keep_at(place, command)
+    assert parts == [
         f"{tmp_path}/results/net/00000.parquet" if kind == "file" else f"{place}/net/00000.parquet"
     ]
-    system, root = fsspec.core.url_to_fs(place)
-    found = {name[len(root) + 1 :]: system.cat_file(name) for name in system.find(root)}
     assert found == whole
+
+
+def test_cells_are_kept_in_an_object_store(
+    command: str, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, s3fs = need_modules("moto.server", "s3fs")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "anybody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "anything")
+    store = server.ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    store.start()
+    try:
+        host, port = store.get_host_and_port()
+        options = {"endpoint_url": f"http://{host}:{port}"}
+        s3fs.S3FileSystem(**options).mkdir("bucket")
+        parts, found = keep_at("s3://bucket/results", command, options)
+    finally:
+        store.stop()
+    assert parts == ["s3://bucket/results/net/00000.parquet"]
+    assert found == whole
+
+
+def keep_at(
+    place: str, command: str, options: dict[str, str] | None = None
+) -> tuple[list[str], dict[str, bytes]]:
+    """Runs the campaign twice, the second time without a cell; returns its parts and all files."""
+    fsspec = pytest.importorskip("fsspec")
+    campaign(SPEC, folder=place, workers=2, command=command, storage_options=options)
+    told: list[tuple[int, int, int]] = []
+    again = campaign(
+        SPEC,
+        folder=place,
+        command=command,
+        storage_options=options,
+        progress=lambda *at: told.append(at),
+    )
+    assert told == []
+    system, root = fsspec.core.url_to_fs(place, **options or {})
+    return again.parts["net"], {
+        name[len(root) + 1 :]: system.cat_file(name) for name in system.find(root)
+    }
 
 
 def test_a_cell_that_fails_keeps_nobody(command: str, tmp_path: Path) -> None:
