@@ -3,6 +3,8 @@
 
 #![no_main]
 
+// The laws need more of it.
+#[expect(dead_code)]
 #[path = "../../crates/groupkey/tests/laws/hostile_bytes/recorded_group.rs"]
 mod recorded_group;
 
