@@ -173,7 +173,7 @@ impl HpkeAlgorithms {
     fn expand(self, id: &[u8], key: &[u8], label: &[u8], info: &[&[u8]], output: &mut [u8]) {
         let length = (output.len() as u16).to_be_bytes();
         let mut hashed = alloc::vec::Vec::with_capacity(info.len() + 4);
-        hashed.extend_from_slice(&[&length, VERSION, id, label]);
+        hashed.extend_from_slice(&[&length[..], VERSION, id, label]);
         hashed.extend_from_slice(info);
         expand(self.hashing, key, &hashed, output);
     }
