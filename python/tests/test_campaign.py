@@ -215,7 +215,7 @@ def keep_at(
     place: str, command: str, options: dict[str, str] | None = None
 ) -> tuple[list[str], dict[str, bytes]]:
     """Runs the campaign twice, the second time without a cell; returns its parts and all files."""
-    fsspec = pytest.importorskip("fsspec")
+    (fsspec,) = need_modules("fsspec")
     campaign(SPEC, folder=place, workers=2, command=command, storage_options=options)
     told: list[tuple[int, int, int]] = []
     again = campaign(
