@@ -1,7 +1,7 @@
 //! What wrapping one key costs in each suite, beside the parts it is made of.
 //!
 //! `cargo bench -p groupkey --bench wrap`. The decision that rests on it is
-//! `docs/adr/0005-key-wrapping.md`.
+//! ADR 5 in `docs/decisions.md`.
 
 use std::hint::black_box;
 

@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(of(3.0).0, 5.0 / 3.0);
         assert_eq!(of(5.0).0, 13.0 / 5.0);
         assert_eq!(of(8.0), (3.0, 138.0, 138.0));
-        // docs/adr/0033: 16 bytes more a level, 14 levels with 10,000 messages.
+        // ADR 33: 16 bytes more a level, 14 levels with 10,000 messages.
         assert_eq!(of(10_000.0).2, 88.0 + 16.0 * 14.0 + 3.0);
     }
 }

@@ -11,7 +11,7 @@
 //!
 //! Encryption is DHIES in the manner of HPKE's base mode (RFC 9180), in the suite's group. The
 //! ephemeral element, the receiver's public element and the scheme's `info` go into the derivation.
-//! On the wire it is not HPKE (`docs/adr/0008-members-long-term-keys.md`).
+//! On the wire it is not HPKE (ADR 8).
 
 use alloc::vec::Vec;
 
