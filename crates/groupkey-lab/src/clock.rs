@@ -1,6 +1,4 @@
 //! The clocks that computation is measured by.
-//!
-//! `tools/beside` has this file, too.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -8,8 +6,6 @@ use std::time::{Duration, Instant};
 /// A clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// The time that processors spent on the whole process.
-    Process,
     /// The time that a processor spent on the calling thread. While others have the processor, this
     /// clock stands still.
     Thread,
@@ -23,15 +19,10 @@ impl Clock {
         if KNOWS_PROCESSOR_TIME { Self::Thread } else { Self::Wall }
     }
 
-    /// Returns the best clock for the work of all threads together.
-    pub const fn of_process() -> Self {
-        if KNOWS_PROCESSOR_TIME { Self::Process } else { Self::Wall }
-    }
-
     /// Returns the name used in results.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Process | Self::Thread => "processor",
+            Self::Thread => "processor",
             Self::Wall => "wall",
         }
     }
@@ -51,11 +42,7 @@ const KNOWS_PROCESSOR_TIME: bool = cfg!(any(target_os = "linux", target_os = "ma
 fn processor_time(clock: Clock) -> Option<Duration> {
     use rustix::time::{ClockId, clock_gettime};
 
-    let time = clock_gettime(match clock {
-        Clock::Process => ClockId::ProcessCPUTime,
-        Clock::Thread => ClockId::ThreadCPUTime,
-        Clock::Wall => return None,
-    });
+    let time = (clock == Clock::Thread).then(|| clock_gettime(ClockId::ThreadCPUTime))?;
     Some(Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }
 
@@ -75,7 +62,7 @@ mod tests {
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     fn processor_time_is_that_of_the_own_work() {
         const WAIT: Duration = Duration::from_millis(60);
-        let clocks = [Clock::Thread, Clock::Process, Clock::Wall];
+        let clocks = [Clock::Thread, Clock::Wall];
         let before = clocks.map(Clock::now);
         let worker = thread::spawn(|| {
             let (start, mut number) = (Clock::Thread.now(), 0_u64);
@@ -86,8 +73,8 @@ mod tests {
         worker.join().unwrap();
         let mut passed = clocks.map(Clock::now);
         passed.iter_mut().zip(before).for_each(|(time, before)| *time -= before);
-        let [thread, process, wall] = passed;
+        let [thread, wall] = passed;
         assert!(thread < WAIT / 3, "{thread:?}");
-        assert!(process >= WAIT && wall >= WAIT, "{process:?} {wall:?}");
+        assert!(wall >= WAIT, "{wall:?}");
     }
 }
