@@ -222,8 +222,6 @@ fn both_processors_send_the_same_bytes() {
 
 /// What is more than [`MODEL_ERROR`] off, and why: docs/device-costs.md.
 const OFF: &[(&str, &str)] = &[
-    ("art", "add"),
-    ("art", "partition"),
     ("berkovits", "add"),
     ("berkovits", "create"),
     ("berkovits", "rekey"),

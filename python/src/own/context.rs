@@ -132,19 +132,6 @@ impl StepContext {
         self.with(|cx| cx.derive(&key.0, label, context)).map(OwnKey)
     }
 
-    /// Derives a key from two others: it takes both to compute it.
-    #[pyo3(signature = (one, other, label, context = None))]
-    fn derive_from_both(
-        &self,
-        one: &OwnKey,
-        other: &OwnKey,
-        label: &str,
-        context: Option<&[u8]>,
-    ) -> PyResult<OwnKey> {
-        let (label, context) = (kept_label(label)?, context.unwrap_or_default());
-        self.with(|cx| cx.derive_from_both([&one.0, &other.0], label, context)).map(OwnKey)
-    }
-
     /// Hashes a key, as in a one-way chain: an eighth of the cost of `derive`. `label` and `context` have
     /// at most 38 bytes together.
     #[pyo3(signature = (key, label, context = None))]

@@ -105,7 +105,7 @@ const PEERS_BOUND: u64 = 3_600 * SECOND;
 const HAVE_CLOCKS: [&str; 1] = ["kronos"];
 
 /// Peers lack the long-term keys that these need.
-const NOT_LIVE: [&str; 5] = ["cka", "d-lkh", "d-oft", "art", "sender-keys"];
+const NOT_LIVE: [&str; 4] = ["cka", "d-lkh", "d-oft", "sender-keys"];
 
 impl fmt::Display for SubjectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

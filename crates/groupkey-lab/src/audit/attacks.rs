@@ -9,7 +9,6 @@
 //! needs a condition that the sound profile does not have, or where no scheme withstands it by
 //! itself. `docs/attacks.md` has the list in words.
 
-mod art;
 mod attack;
 mod berkovits;
 mod boneh;
@@ -43,7 +42,6 @@ use super::sweep::Sweep;
 
 /// All attacks, in the order of their ids.
 pub static ATTACKS: &[Attack] = &[
-    art::DOUBLE_JOIN,
     berkovits::EVICTED,
     berkovits::NEWCOMER,
     berkovits::OUTSIDER,

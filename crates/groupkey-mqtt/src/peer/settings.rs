@@ -128,7 +128,7 @@ pub(super) const fn operator_at(place: u32) -> PartyId {
 }
 
 /// Schemes that ask for [`Context::with_peer_keys`](groupkey::Context::with_peer_keys).
-const WITH_LONG_TERM_KEYS: [&str; 5] = ["cka", "d-lkh", "d-oft", "art", "sender-keys"];
+const WITH_LONG_TERM_KEYS: [&str; 4] = ["cka", "d-lkh", "d-oft", "sender-keys"];
 
 impl fmt::Display for PeerSettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

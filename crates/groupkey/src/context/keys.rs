@@ -3,8 +3,6 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use zeroize::Zeroize;
-
 use crate::context::state::Context;
 use crate::context::trace::{TraceValue, Verbatim};
 use crate::context::tracer::Rule;
@@ -42,25 +40,6 @@ impl Context<'_> {
     /// Derives a key from another for one epoch of this group.
     pub fn derive_for(&mut self, epoch: Epoch, secret: &Key, label: &'static str) -> Key {
         self.derive(secret, label, self.moment(epoch).as_flattened())
-    }
-
-    /// Derives a key from two others: it takes both to compute it.
-    pub fn derive_from_both(
-        &mut self,
-        secrets: [&Key; 2],
-        label: &'static str,
-        context: &[u8],
-    ) -> Key {
-        self.probe.record(Primitive::Derive, 2 * Key::BYTES + label.len() + context.len());
-        let mut both = [0; 2 * Key::BYTES];
-        both[..Key::BYTES].copy_from_slice(secrets[0].as_bytes());
-        both[Key::BYTES..].copy_from_slice(secrets[1].as_bytes());
-        let (suite, group) = (self.setting.suite, &self.setting.context);
-        let key = derive::derive(suite, group, &both, label, context);
-        both.zeroize();
-        let [one, other] = secrets;
-        self.trace_labelled(Rule::OneWay, label, context, &[one, other], &[&key]);
-        key
     }
 
     /// Returns the next key of a one-way chain. `label`, of at most 38 bytes, states the kind of

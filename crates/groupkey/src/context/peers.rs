@@ -6,8 +6,6 @@
 //! | key of a pair | 1 exponentiation, 1 element encoded, 1 derivation |
 //! | encrypting a key | 1 random exponent, 1 power of the generator, 1 exponentiation, 3 elements encoded, 1 derivation, 1 wrap |
 //! | opening it | 1 check of an element, 1 exponentiation, 2 elements encoded, 1 derivation, 1 unwrap |
-//! | exchange of one round, by who begins it | 1 check of an element, 3 exponentiations, 3 elements encoded, 1 derivation |
-//! | the same, by who has the prekey | 1 check of an element, 3 exponentiations, 3 elements encoded, 1 derivation |
 //!
 //! Encryption is DHIES in the manner of HPKE's base mode (RFC 9180), in the suite's group. The
 //! ephemeral element, the receiver's public element and the scheme's `info` go into the derivation.
@@ -15,13 +13,11 @@
 
 use alloc::vec::Vec;
 
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
 use crate::context::state::Context;
 use crate::context::tracer::Rule;
-use crate::crypto::derive;
 use crate::crypto::group::{Element, ElementCheck, Exponent};
-use crate::crypto::meter::Primitive;
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, PartyId};
 use crate::secret::Key;
@@ -92,84 +88,6 @@ impl Context<'_> {
     /// Returns the length in bytes of an encrypted key.
     pub const fn encrypted_length(&self) -> usize {
         Element::length(self.suite()) + self.wrapped_length(1)
-    }
-
-    /// Computes the exponent that only this party and `other` have, from a prekey of the other,
-    /// which need not be awake, and from a key of this party's own: `own` is secret, `own_public`
-    /// is its power, encoded.
-    ///
-    /// It is the exchange X3DH (Marlinspike and Perrin 2016, section 3.3) without one-time prekey:
-    /// a hash of the three elements that each side computes from the other's keys, of both parties,
-    /// and of the two public keys of this exchange.
-    pub(crate) fn begin_exchange(
-        &mut self,
-        other: PartyId,
-        (own, own_public): (&Exponent, &[u8]),
-        prekey: &[u8],
-        check: ElementCheck,
-    ) -> Result<Exponent, Error> {
-        let keys = self.peer_keys.ok_or(Misuse::NoPeerKeys)?;
-        let public = keys.public(other).ok_or(Misuse::UnknownPeer(other))?;
-        self.trace(Rule::Public, &[], &[&public]);
-        let element = self.element(prekey, check)?;
-        let shared = [
-            self.power(&element, &keys.secret()),
-            self.power(&public, own),
-            self.power(&element, own),
-        ];
-        Ok(self.exchanged(shared, [self.me(), other], [own_public, prekey]))
-    }
-
-    /// Computes the same exponent as [`Self::begin_exchange`], for the party whose prekey it was.
-    pub(crate) fn complete_exchange(
-        &mut self,
-        other: PartyId,
-        their_public: &[u8],
-        (prekey, prekey_public): (&Exponent, &[u8]),
-        check: ElementCheck,
-    ) -> Result<Exponent, Error> {
-        let keys = self.peer_keys.ok_or(Misuse::NoPeerKeys)?;
-        let public = keys.public(other).ok_or(Misuse::UnknownPeer(other))?;
-        self.trace(Rule::Public, &[], &[&public]);
-        let element = self.element(their_public, check)?;
-        let shared = [
-            self.power(&public, prekey),
-            self.power(&element, &keys.secret()),
-            self.power(&element, prekey),
-        ];
-        Ok(self.exchanged(shared, [other, self.me()], [their_public, prekey_public]))
-    }
-
-    fn exchanged(
-        &mut self,
-        mut shared: [Element; 3],
-        [first, second]: [PartyId; 2],
-        public: [&[u8]; 2],
-    ) -> Exponent {
-        const LABEL: &str = "groupkey exchange of one round";
-        let suite = self.suite();
-        let mut secret = Zeroizing::new(Vec::with_capacity(3 * Element::length(suite)));
-        shared.iter().for_each(|element| self.encode_element(element, &mut secret));
-        let mut context = Vec::with_capacity(19 + 2 * Element::length(suite));
-        context.push(0);
-        context.extend_from_slice(&self.group().0.to_be_bytes());
-        context.extend_from_slice(&number(first));
-        context.extend_from_slice(&number(second));
-        public.iter().for_each(|public| context.extend_from_slice(public));
-        self.count(Primitive::Derive, secret.len() + LABEL.len() + context.len());
-        let mut wide = Zeroizing::new(alloc::vec![0; suite.prime_group().wide_bytes()]);
-        let exponent = loop {
-            derive::wide(suite, &self.setting.context, &secret, LABEL, &context, &mut wide);
-            if let Some(exponent) = Exponent::from_wide(suite, &wide) {
-                break exponent;
-            }
-            // One in 2^160 hashes to a multiple of the order. Both sides count on.
-            context[0] = context[0].wrapping_add(1);
-        };
-        let [a, b, c] = &shared;
-        self.trace_labelled(Rule::OneWay, LABEL, &context, &[a, b, c], &[&exponent]);
-        shared.zeroize();
-        exponent
     }
 
     fn encryption_key(

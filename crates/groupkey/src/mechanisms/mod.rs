@@ -15,7 +15,7 @@
 //! | `dh_tree` | a tree of Diffie-Hellman keys | TGDH, STR, DH-LKH |
 //! | `member_tree` | a tree whose inner nodes members manage | D-LKH, D-OFT |
 //! | `ratchet_tree` | the tree of MLS, with blank nodes and unmerged leaves | TreeKEM |
-//! | [`sponsored`] | changes that one member makes for all: who sponsors, joins and stays, what joining members announce | TreeKEM, ART, the MLS libraries |
+//! | [`sponsored`] | changes that one member makes for all: who sponsors, joins and stays, what joining members announce | TreeKEM, the MLS libraries |
 //! | [`event_order`] | one order of joins and leaves without a controller | distributed |
 
 #[cfg(any(feature = "centralized", feature = "distributed"))]

@@ -11,7 +11,7 @@
 
 mod encoding;
 mod hashes;
-pub(crate) mod math;
+mod math;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

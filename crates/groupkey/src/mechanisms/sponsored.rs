@@ -6,13 +6,11 @@
 //! its keys, and waits for a welcome.
 
 mod announcements;
-mod offers;
 
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
 pub use self::announcements::Announcements;
-pub(crate) use self::offers::WelcomeOffers;
 
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};

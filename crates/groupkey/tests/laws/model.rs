@@ -498,7 +498,7 @@ impl History {
         }
         if self.scheme.class() == Class::Distributed {
             let any_may_act = match self.scheme.id {
-                "d-lkh" | "d-oft" | "dh-lkh" | "gdh3" | "tgdh" | "treekem" | "art" => true,
+                "d-lkh" | "d-oft" | "dh-lkh" | "gdh3" | "tgdh" | "treekem" => true,
                 // Then members stand no longer in the order of their ids.
                 _ => self.was_merged,
             };

@@ -24,7 +24,6 @@ const WITH_TREES: &[&str] = &[
     "d-lkh",
     "d-oft",
     "treekem",
-    "art",
 ];
 
 #[test]

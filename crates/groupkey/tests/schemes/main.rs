@@ -4,7 +4,6 @@
 //! `cargo test -p groupkey --test schemes lnt` runs those of one file.
 
 mod alohali_r;
-mod art;
 mod batch;
 mod bd;
 mod berkovits;

@@ -159,7 +159,6 @@ const PUBLISHED: &[&str] = &["published"];
 
 /// Attack, profiles, and the schemes that it breaks in them.
 const BROKEN: &[(&str, &[&str], &str)] = &[
-    ("art-double-join", PUBLISHED, "art"),
     ("berkovits-evicted", PUBLISHED, "berkovits"),
     ("berkovits-newcomer", PUBLISHED, "berkovits"),
     ("berkovits-outsider", PUBLISHED, "berkovits"),
@@ -170,9 +169,9 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
     ("crt-newcomer", PUBLISHED, "crt"),
     ("elk-evicted", PUBLISHED, "elk"),
     // A bare scheme takes the word of an answer, or of a welcome, about its sender's place.
-    ("evicted-answers", BOTH, "gdh2 gdh2-relay gdh3 tgdh str dh-lkh ckd d-lkh treekem art"),
+    ("evicted-answers", BOTH, "gdh2 gdh2-relay gdh3 tgdh str dh-lkh ckd d-lkh treekem"),
     // In sound D-OFT the witness would have to confirm, too.
-    ("evicted-welcomes", BOTH, "gdh2 gdh2-relay ckd d-lkh treekem art"),
+    ("evicted-welcomes", BOTH, "gdh2 gdh2-relay ckd d-lkh treekem"),
     ("evicted-welcomes", PUBLISHED, "d-oft"),
     // Notices that only announce a change, masks, and keys that hash forward: nothing binds them to
     // their epoch.
@@ -190,7 +189,7 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
     (
         "key-control",
         BOTH,
-        "gdh1 gdh2 gdh2-relay gdh3 tgdh str dh-lkh cka ckd d-lkh d-oft sender-keys treekem art",
+        "gdh1 gdh2 gdh2-relay gdh3 tgdh str dh-lkh cka ckd d-lkh d-oft sender-keys treekem",
     ),
     ("nishat-evicted", PUBLISHED, "nishat"),
     ("nishat-gcd", PUBLISHED, "nishat"),
@@ -206,11 +205,11 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
     (
         "small-subgroup",
         PUBLISHED,
-        "art boneh-fat boneh-thin fame nishat gdh1 gdh2 gdh2-relay gdh3 tgdh str dh-lkh bd cka ckd treekem",
+        "boneh-fat boneh-thin fame nishat gdh1 gdh2 gdh2-relay gdh3 tgdh str dh-lkh bd cka ckd treekem",
     ),
     // In BD, CKA and with sender keys every member confirms, in D-OFT two members do. In the others only the liar
     // confirms, or no member.
-    ("split-group", BOTH, "gdh1 gdh2 gdh2-relay gdh3 tgdh str dh-lkh ckd d-lkh art"),
+    ("split-group", BOTH, "gdh1 gdh2 gdh2-relay gdh3 tgdh str dh-lkh ckd d-lkh"),
     ("split-group", PUBLISHED, "bd cka d-oft sender-keys"),
     // The nonce is in the header, which the MAC alone covers. In SeGCom the wrapped content repeats one, too.
     (
@@ -218,7 +217,7 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
         BOTH,
         "elk berkovits skdc crt fame gkmp lkh-user lkh-key lkh-group lkh-plus oft ofct cfkm cs sd lsd s2rp sbsa-r sgcsh xfks-r \
          boneh-fat boneh-thin nishat dep igkmp kronos lnt riseg tkh gdh2 gdh2-relay tgdh str \
-         dh-lkh ckd art",
+         dh-lkh ckd",
     ),
     ("stale-answer-mac", &["sound"], "d-oft"),
     // Schemes with neither integrity of the wrap nor a confirmation.

@@ -4,34 +4,34 @@
 use core::ops::Range;
 
 /// Returns how high a node is above the leaves.
-pub(crate) const fn level(node: usize) -> u32 {
+pub(super) const fn level(node: usize) -> u32 {
     node.trailing_ones()
 }
 
 /// Returns the left child of a node above the leaves.
-pub(crate) const fn left(node: usize) -> usize {
+pub(super) const fn left(node: usize) -> usize {
     node - (1 << (level(node) - 1))
 }
 
 /// Returns the right child of a node above the leaves.
-pub(crate) const fn right(node: usize) -> usize {
+pub(super) const fn right(node: usize) -> usize {
     node + (1 << (level(node) - 1))
 }
 
 /// Returns the parent of a node, in a tree that is high enough.
-pub(crate) const fn parent(node: usize) -> usize {
+pub(super) const fn parent(node: usize) -> usize {
     let level = level(node);
     // The lowest bit above the node's ones says on which side of its parent it is.
     (node | 1 << level) & !(1 << (level + 1))
 }
 
 /// Returns the other child of a node's parent.
-pub(crate) const fn sibling(node: usize) -> usize {
+pub(super) const fn sibling(node: usize) -> usize {
     node ^ 1 << (level(node) + 1)
 }
 
 /// Returns the numbers of the nodes below a node, itself included. The first one is a leaf.
-pub(crate) const fn subtree(node: usize) -> Range<usize> {
+pub(super) const fn subtree(node: usize) -> Range<usize> {
     let half = (1 << level(node)) - 1;
     node - half..node + half + 1
 }

@@ -1,6 +1,5 @@
 //! Schemes without a controller: the members agree on the group key among themselves.
 
-pub(crate) mod art;
 pub(crate) mod bd;
 pub(crate) mod cka;
 pub(crate) mod ckd;
@@ -32,6 +31,5 @@ pub(super) const SCHEMES: &[Scheme] = &[
     d_lkh::SCHEME,
     d_oft::SCHEME,
     treekem::SCHEME,
-    art::SCHEME,
     sender_keys::SCHEME,
 ];

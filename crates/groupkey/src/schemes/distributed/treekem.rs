@@ -84,6 +84,7 @@ mod epoch;
 mod event;
 mod group;
 mod joining;
+mod offers;
 mod returning;
 
 use alloc::boxed::Box;

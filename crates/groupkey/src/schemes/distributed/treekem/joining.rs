@@ -7,15 +7,14 @@ use alloc::vec::Vec;
 use super::epoch::{EpochSecrets, Transcript, bytes32, epoch_context};
 use super::event::{Change, KeyPackage, Part, encapsulated_bytes, public_bytes};
 use super::group::{Group, Made, climb_privates, require_confirmed};
+use super::offers::WelcomeOffers;
 use super::{KEY_PACKAGE, WELCOME};
 use crate::context::Context;
 use crate::crypto::kem::KemPrivate;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
 use crate::mechanisms::ratchet_tree::RatchetTree;
-use crate::mechanisms::sponsored::{
-    SponsoredChange, WelcomeOffers, require_size, require_welcome, sorted,
-};
+use crate::mechanisms::sponsored::{SponsoredChange, require_size, require_welcome, sorted};
 use crate::operation::Operation;
 use crate::outbox::Recipient;
 use crate::scheme::Configuration;
@@ -33,7 +32,7 @@ pub(super) struct Joiner {
     init: KemPrivate,
     keys: KeyPackage,
     /// What members have sent.
-    offers: WelcomeOffers<[u8; 32]>,
+    offers: WelcomeOffers,
 }
 
 /// What a joining member is told.

@@ -9,34 +9,29 @@ use alloc::vec::Vec;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
 
-/// The last offers. `C` is what the change has to confirm the welcome.
-#[derive(Debug)]
-pub(crate) struct WelcomeOffers<C>(Vec<WelcomeOffer<C>>);
+/// The last offers.
+#[derive(Debug, Default)]
+pub(super) struct WelcomeOffers(Vec<WelcomeOffer>);
 
 /// What a member that may be the sponsor has sent.
 #[derive(Clone, Debug)]
-pub(crate) struct WelcomeOffer<C> {
-    pub(crate) sender: MemberId,
-    pub(crate) epoch: Epoch,
-    pub(crate) welcome: Option<Box<[u8]>>,
-    pub(crate) confirmation: Option<C>,
+pub(super) struct WelcomeOffer {
+    pub(super) sender: MemberId,
+    pub(super) epoch: Epoch,
+    pub(super) welcome: Option<Box<[u8]>>,
+    /// The tag that confirms the welcome, as the change has it.
+    pub(super) confirmation: Option<[u8; 32]>,
 }
 
-impl<C> Default for WelcomeOffers<C> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<C: Clone> WelcomeOffers<C> {
+impl WelcomeOffers {
     /// Takes a welcome, or the confirmation of a change, and keeps nothing. Returns the offer if it
     /// is complete.
-    pub(crate) fn hear(
+    pub(super) fn hear(
         &self,
         claim: (MemberId, Epoch),
         welcome: Option<&[u8]>,
-        confirmation: Option<C>,
-    ) -> Result<Option<WelcomeOffer<C>>, Error> {
+        confirmation: Option<[u8; 32]>,
+    ) -> Result<Option<WelcomeOffer>, Error> {
         let mut offer = self.of(claim).cloned().unwrap_or_else(|| WelcomeOffer::new(claim));
         if welcome.is_some() && offer.welcome.is_some()
             || confirmation.is_some() && offer.confirmation.is_some()
@@ -50,11 +45,11 @@ impl<C: Clone> WelcomeOffers<C> {
     }
 
     /// Keeps what was heard until the rest comes.
-    pub(crate) fn keep(
+    pub(super) fn keep(
         &mut self,
         claim: (MemberId, Epoch),
         welcome: Option<&[u8]>,
-        confirmation: Option<C>,
+        confirmation: Option<[u8; 32]>,
     ) {
         let place = self.0.iter().position(|offer| (offer.sender, offer.epoch) == claim);
         let place = place.unwrap_or_else(|| {
@@ -68,22 +63,22 @@ impl<C: Clone> WelcomeOffers<C> {
         if let Some(welcome) = welcome {
             offer.welcome = Some(welcome.into());
         }
-        offer.confirmation = confirmation.or_else(|| offer.confirmation.take());
+        offer.confirmation = confirmation.or(offer.confirmation);
     }
 
     /// The offers of which everything was heard.
-    pub(crate) fn complete(&self) -> impl Iterator<Item = (&WelcomeOffer<C>, &[u8], &C)> {
+    pub(super) fn complete(&self) -> impl Iterator<Item = (&WelcomeOffer, &[u8], &[u8; 32])> {
         self.0.iter().filter_map(|offer| {
             Some((offer, offer.welcome.as_deref()?, offer.confirmation.as_ref()?))
         })
     }
 
-    fn of(&self, claim: (MemberId, Epoch)) -> Option<&WelcomeOffer<C>> {
+    fn of(&self, claim: (MemberId, Epoch)) -> Option<&WelcomeOffer> {
         self.0.iter().find(|offer| (offer.sender, offer.epoch) == claim)
     }
 }
 
-impl<C> WelcomeOffer<C> {
+impl WelcomeOffer {
     const fn new((sender, epoch): (MemberId, Epoch)) -> Self {
         Self { sender, epoch, welcome: None, confirmation: None }
     }
