@@ -9,7 +9,7 @@ fn main() {
         "arm" => "../memory/mps2-an386.x",
         "riscv32" => "../memory/virt.x",
         other => panic!(
-            "no emulated machine is known for {other}; give --target, see docs/device-live.md"
+            "no emulated machine is known for {other}; give --target, see docs/boards.md"
         ),
     };
     let folder = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));

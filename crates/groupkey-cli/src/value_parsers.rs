@@ -250,7 +250,7 @@ pub(crate) fn device() -> impl TypedValueParser<Value = DeviceProfile> {
 /// Parses a radio: a built-in one, or a file.
 pub(crate) fn radio() -> impl TypedValueParser<Value = Radio> {
     let named = || named(radios().map(|(name, radio)| (name, radio.clone(), radio.link)));
-    NamedOrFile { named: OnDemand(named), load: Radio::load, page: "docs/energy.md" }
+    NamedOrFile { named: OnDemand(named), load: Radio::load, page: "docs/devices.md" }
 }
 
 /// Parses a device or a radio into the text of its file: that of a built-in board or radio has its own

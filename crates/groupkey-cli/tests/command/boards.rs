@@ -42,7 +42,7 @@ fn a_wrong_log_is_refused_with_its_place_and_what_to_do() {
         finished.stderr
     };
     let told = refused(&["device", "energy", "--log", "log.csv"]);
-    assert!(told.contains("log.csv:3:1:") && told.contains("docs/energy.md"), "{told}");
+    assert!(told.contains("log.csv:3:1:") && told.contains("docs/devices.md"), "{told}");
     let told = refused(&["device", "energy", "--log", "none.csv"]);
     assert!(told.contains("none.csv"), "{told}");
     refused(&["device", "energy", "--log", "log.csv", "--interval", "-3"]);

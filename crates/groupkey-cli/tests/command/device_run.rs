@@ -382,7 +382,7 @@ impl Device {
         writeln!(self.input, "{text}").expect("it reads");
     }
 
-    /// Compares what the program needs of a chip with the table in `docs/device-live.md`.
+    /// Compares what the program needs of a chip with the table in `docs/boards.md`.
     fn needs_what_is_documented(&self) {
         let memory = self.memory.as_ref().expect("it was printed");
         let bytes = |key: &str| memory[key].as_f64().expect("it is a number");
@@ -391,7 +391,7 @@ impl Device {
         let needed = [bytes("flash_bytes")].into_iter().chain(ram.map(bytes)).chain([all]);
         let needed: Vec<f64> = needed.map(|bytes| bytes / 1024.0).collect();
         eprintln!("{}, {}, KiB: {needed:.1?}", self.name, self.target);
-        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/device-live.md");
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/boards.md");
         let page = fs::read_to_string(page).expect("the page");
         let begin = format!("| `{}` |", self.target);
         let table = page.split("<!-- live -->").nth(1).expect("the table is marked");

@@ -1,6 +1,6 @@
 //! Boards: how much memory a program has on a named device, what it runs on, and what it draws.
 //!
-//! A board is a TOML file in `boards/`; `docs/device-fit.md` lists its keys. A board has no prices
+//! A board is a TOML file in `boards/`; `docs/devices.md` lists its keys. A board has no prices
 //! of its own: it names the profile whose instruction counts stand for it, and says how closely.
 
 use std::path::Path;

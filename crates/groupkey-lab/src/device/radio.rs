@@ -1,6 +1,6 @@
 //! The radio of a device: what packets cost on the air, and what it costs to be ready for them.
 //!
-//! A built-in radio is a TOML file in `radios/`; `docs/energy.md` lists its keys.
+//! A built-in radio is a TOML file in `radios/`; `docs/devices.md` lists its keys.
 
 use std::fmt::Write;
 use std::path::Path;

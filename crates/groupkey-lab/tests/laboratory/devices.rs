@@ -208,16 +208,16 @@ fn of(primitives: &[(Primitive, usize)]) -> Meter {
     meter
 }
 
-/// The table of `docs/device-fit.md` has what the boards' files say.
+/// The table of `docs/devices.md` has what the boards' files say.
 #[test]
 fn the_documented_boards_are_the_built_in_ones() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/device-fit.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/devices.md");
     let page = fs::read_to_string(page).expect("the page is there");
     for name in Board::names() {
         let board = Board::named(name).expect("built in");
         let line = page.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
         let line =
-            line.unwrap_or_else(|| panic!("docs/device-fit.md lacks {name}")).replace(',', "");
+            line.unwrap_or_else(|| panic!("docs/devices.md lacks {name}")).replace(',', "");
         let bearing = match board.counts.bearing {
             Bearing::Own => "its own",
             Bearing::LowerBound => "a lower bound",
@@ -225,6 +225,6 @@ fn the_documented_boards_are_the_built_in_ones() {
         };
         let (ram, flash) = (board.ram.available(), board.flash.available());
         let expected = format!("| {ram} | {flash} | `{}` {bearing} |", board.counts.device);
-        assert!(line.contains(&expected), "docs/device-fit.md: {line} lacks {expected}");
+        assert!(line.contains(&expected), "docs/devices.md: {line} lacks {expected}");
     }
 }

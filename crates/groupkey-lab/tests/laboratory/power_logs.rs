@@ -73,7 +73,7 @@ fn mistakes_are_found_where_they_stand() {
     }
 }
 
-/// The examples of `docs/energy.md`. The WT310's is made after S004's powers.
+/// The examples of `docs/devices.md`. The WT310's is made after S004's powers.
 #[test]
 fn the_examples_give_what_they_were_made_of() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/power");

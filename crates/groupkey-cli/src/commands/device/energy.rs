@@ -23,7 +23,7 @@ Examples:
   groupkey device energy --log power.csv --error-percent 2 --error-watt 0.0033 --json
 
 A file of markers has the heading time_s,label. A label runs until the next line; idle ends it.
-docs/energy.md has the formats and the errors.")]
+docs/devices.md has the formats and the errors.")]
 pub(crate) struct EnergyArguments {
     /// The meter's log, a CSV file: time_s,watt,marker, or as a Yokogawa WT310 has it.
     #[arg(long, value_name = "FILE")]
@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &EnergyArguments, out: &mut dyn Write) -> Result<()
     print(&read, meter, idle, &found, out)
 }
 
-const PAGE: &str = "docs/energy.md describes the files";
+const PAGE: &str = "docs/devices.md describes the files";
 
 fn meter(arguments: &EnergyArguments) -> PowerMeter {
     let PowerMeter { of_reading, of_range_watt } = PowerMeter::WT310;

@@ -20,7 +20,7 @@ Examples:
   groupkey reproduce boards --json
 
 S004: Prantl et al., MASCOTS 2020 (Nishat, ESP32). S001: Prantl et al., VTC2022-Spring (TGDH,
-ESP8266). Ours is a model: counted primitives at the board's clock and power. docs/energy.md")]
+ESP8266). Ours is a model: counted primitives at the board's clock and power. docs/devices.md")]
 pub(crate) struct BoardsArguments {
     /// Print a JSON array.
     #[arg(long)]
