@@ -15,7 +15,6 @@ use crate::commands::demo::DemoArguments;
 use crate::commands::device::DeviceArguments;
 use crate::commands::man::ManArguments;
 use crate::commands::member::MemberArguments;
-use crate::commands::mqtt_probe::MqttProbeArguments;
 use crate::commands::net::NetArguments;
 use crate::commands::report::ReportArguments;
 use crate::commands::reproduce::ReproduceArguments;
@@ -63,7 +62,6 @@ Run a live group:
   check       whether a file, its certificates and the broker are ready
   token       named tokens for ctl and other clients of a service
   ticket      an operator's ticket or eviction in a group without a controller
-  mqtt-probe  whether a broker keeps the MQTT rules that group keys depend on
 
 Check groupkey itself:
   reproduce   published studies, run again and compared with ours
@@ -159,14 +157,6 @@ pub(crate) enum CliCommand {
     Man(ManArguments),
     /// Join a live group over an MQTT broker as a member.
     Member(MemberArguments),
-    /// Check whether a broker keeps the MQTT rules that group keys depend on.
-    ///
-    /// Exchanges single packets with the broker, in MQTT 3.1.1 and in MQTT 5, and cuts connections
-    /// at the worst moments. Is a QoS 2 message still delivered exactly once? Does the broker keep
-    /// messages that a client missed? Do stale rekeys expire? Each check names the clause of the
-    /// standard that it tests. The probe uses topics and client identifiers of its own, under
-    /// groupkey-probe/, and leaves nothing behind.
-    MqttProbe(MqttProbeArguments),
     /// Run schemes in a network, simulated or real: how long until every member has the new key.
     ///
     /// Every party runs the scheme's own code. The network between the parties is simulated: links

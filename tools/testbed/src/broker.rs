@@ -1,12 +1,13 @@
 //! A broker in this process, for demonstrations and tests.
 //!
-//! It speaks MQTT 3.1.1 and MQTT 5 on one port of the loopback interface. It keeps every rule that
-//! the [probe](crate::probe) checks. All its state is in memory. It asks for no password, forwards
+//! It speaks MQTT 3.1.1 and MQTT 5 on one port of the loopback interface. All its state is in memory. It asks for no password, forwards
 //! no properties except the message expiry, and has no shared subscriptions. Run a broker such as
 //! Mosquitto for a group that matters.
 
 mod connection;
 mod sessions;
+#[cfg(test)]
+mod tests;
 mod topics;
 
 use std::cell::RefCell;
@@ -18,7 +19,6 @@ use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 
 use self::sessions::Sessions;
-use crate::packet::Abilities;
 
 /// Starts a broker that lives as long as the process, on a free port of the loopback interface.
 ///
@@ -47,23 +47,6 @@ impl Broker {
     ///
     /// Fails if the system gives no port or no thread.
     pub fn start() -> io::Result<Self> {
-        Self::with_sessions(None, Abilities::default())
-    }
-
-    /// Starts a broker that breaks one rule, so that a test can see whether the probe finds it.
-    #[cfg_attr(not(test), expect(dead_code, reason = "only the tests of the probe break rules"))]
-    pub(crate) fn with_fault(fault: Option<Fault>) -> io::Result<Self> {
-        Self::with_sessions(fault, Abilities::default())
-    }
-
-    /// Starts a broker that can do less than others, says so, and cuts off clients that ask for
-    /// more.
-    #[cfg_attr(not(test), expect(dead_code, reason = "only the tests of the probe ask for less"))]
-    pub(crate) fn with_abilities(abilities: Abilities) -> io::Result<Self> {
-        Self::with_sessions(None, abilities)
-    }
-
-    fn with_sessions(fault: Option<Fault>, abilities: Abilities) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
@@ -74,7 +57,7 @@ impl Broker {
             LocalSet::new().block_on(&runtime, async {
                 tokio::select! {
                     _ = stopped => {}
-                    () = accept(listener, fault, abilities) => {}
+                    () = accept(listener) => {}
                 }
             });
         })?;
@@ -88,9 +71,9 @@ impl Broker {
 }
 
 /// Accepts connections until the broker stops. After a failed attempt it waits and tries again.
-async fn accept(listener: TcpListener, fault: Option<Fault>, abilities: Abilities) {
+async fn accept(listener: TcpListener) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-    let sessions = Rc::new(RefCell::new(Sessions::new(fault, abilities)));
+    let sessions = Rc::new(RefCell::new(Sessions::default()));
     let mut number = 0;
     loop {
         match listener.accept().await {
@@ -105,34 +88,3 @@ async fn accept(listener: TcpListener, fault: Option<Fault>, abilities: Abilitie
 }
 
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
-
-/// A rule that the broker breaks.
-#[cfg_attr(not(test), expect(dead_code, reason = "only the tests of the probe break rules"))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    AnnouncesNothingUnderWay,
-    AnyFirstPacket,
-    AnyLength,
-    BothConnectionsKept,
-    ClosesOnUnknownPubrel,
-    DeliversTwice,
-    DropsQueued,
-    EmptyRetained,
-    ForgetsReceived,
-    ForgetsSessions,
-    ForwardsRepeats,
-    IdentifierKept,
-    LargeCutShort,
-    MessagesNeverExpire,
-    OldSessionKept,
-    PacketMaximumIgnored,
-    PublishAfterPubrec,
-    ReceiveMaximumIgnored,
-    Reorders,
-    RepeatsUnmarked,
-    SecondConnect,
-    SessionsNeverExpire,
-    SubscriptionsQos,
-    WillAfterDisconnect,
-    WillNever,
-}

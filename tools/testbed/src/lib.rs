@@ -4,17 +4,17 @@
 //! |---|---|
 //! | [`broker`] | a broker in this process |
 //! | [`demo`] | a whole group in this process, for a first look |
-//! | [`probe`] | does a broker keep the rules on which group keys depend? |
 //! | `impairment` (Linux) | delay and loss on a real network |
 //! | `study` (Linux) | the simulator's groups through a real broker |
 
 #![forbid(unsafe_code)]
 
 pub mod broker;
+#[cfg(any(target_os = "linux", test))]
+mod client;
 pub mod demo;
 #[cfg(target_os = "linux")]
 pub mod impairment;
 mod packet;
-pub mod probe;
 #[cfg(target_os = "linux")]
 pub mod study;

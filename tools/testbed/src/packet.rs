@@ -1,5 +1,5 @@
-//! MQTT packets for the checks and the studies. They have what both versions of the protocol have
-//! in common, and the few properties of version 5 that a check needs. `mqtt-proto` encodes and
+//! MQTT packets. They have what both versions of the protocol have in common, and the few properties
+//! of version 5 that the broker knows. `mqtt-proto` encodes and
 //! decodes the bytes.
 
 mod content;
@@ -8,9 +8,7 @@ mod v5;
 
 use mqtt_proto::Error;
 
-pub(crate) use self::content::{
-    Abilities, Acknowledgement, Connack, Connect, FOR_EVER, Packet, PublishPacket, Qos,
-};
+pub(crate) use self::content::{Acknowledgement, Connack, Connect, Packet, PublishPacket, Qos};
 use groupkey_mqtt::Version;
 
 impl Packet {
@@ -27,7 +25,7 @@ impl Packet {
     /// Decodes the packet at the beginning of `bytes`. Returns it with its length, or `None` while
     /// it is incomplete.
     ///
-    /// Fails with a description of the error. It also fails on packets that no check uses, and on
+    /// Fails with a description of the error. It also fails on packets that are not used here, and on
     /// packets larger than [`LARGEST_BYTES`].
     pub(crate) fn decode(version: Version, bytes: &[u8]) -> Result<Option<(Self, usize)>, String> {
         let Some(length) = length(bytes)? else { return Ok(None) };
@@ -64,8 +62,7 @@ fn length(bytes: &[u8]) -> Result<Option<usize>, String> {
     Err("a length of more than four bytes".to_owned())
 }
 
-/// The largest packet that a check accepts, in bytes. A broker that announces a larger one is not
-/// read further.
+/// The largest packet that is accepted, in bytes. A larger one is not read further.
 pub(crate) const LARGEST_BYTES: usize = 4 << 20;
 
 #[cfg(test)]
@@ -93,27 +90,6 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn what_a_broker_cannot_do_is_read() {
-        let abilities = Abilities {
-            maximum_qos: Qos::Level1,
-            retains: false,
-            wildcards: false,
-            shared_subscriptions: false,
-            receive_maximum: 20,
-            maximum_packet: Some(1 << 20),
-            topic_aliases: 10,
-            keep_alive: Some(9),
-            session_expiry: Some(30),
-            assigns_client: true,
-        };
-        let packet = Packet::Connack(Connack { code: 0, session_present: false, abilities });
-        let bytes = packet.encode(Version::V5).expect("it is well-formed");
-        let properties = [0x25, 0, 0x28, 0, 0x2a, 0, 0x24, 1];
-        assert!(properties.chunks(2).all(|pair| bytes.windows(2).any(|window| window == pair)));
-        assert_eq!(Packet::decode(Version::V5, &bytes), Ok(Some((packet, bytes.len()))));
     }
 
     #[test]
@@ -153,8 +129,7 @@ mod tests {
             (1_u16.., "[a-z/]{1,9}").prop_map(|(id, topic)| Packet::Unsubscribe(id, topic)),
             (1_u16..).prop_map(Packet::Unsuback),
             any::<bool>().prop_map(|session_present| {
-                let abilities = Abilities::default();
-                Packet::Connack(Connack { code: 0, session_present, abilities })
+                Packet::Connack(Connack { code: 0, session_present })
             }),
             Just(Packet::Pingreq),
             Just(Packet::Pingresp),

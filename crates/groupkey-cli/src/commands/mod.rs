@@ -22,7 +22,6 @@ mod live_plans;
 pub(crate) mod man;
 pub(crate) mod member;
 mod member_event;
-pub(crate) mod mqtt_probe;
 pub(crate) mod net;
 pub(crate) mod report;
 pub(crate) mod reproduce;
@@ -62,7 +61,6 @@ pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
         Some(CliCommand::Reproduce(arguments)) => reproduce::run(arguments, out),
         Some(CliCommand::Schemes(arguments)) => schemes::run(arguments, out),
         Some(CliCommand::Trace(arguments)) => trace::run(arguments, out),
-        Some(CliCommand::MqttProbe(arguments)) => mqtt_probe::run(arguments, out),
         #[cfg(target_os = "linux")]
         Some(CliCommand::Validate(arguments)) => validate::run(arguments, out),
         Some(CliCommand::Demo(arguments)) => demo::run(arguments, out),

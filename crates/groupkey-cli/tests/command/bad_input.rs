@@ -113,7 +113,6 @@ fn a_file_without_end_is_refused() {
         "audit --against /dev/zero",
         "serve --config /dev/zero",
         "member --config /dev/zero",
-        "mqtt-probe --broker localhost:1 --ca /dev/zero",
         "choose --live http://127.0.0.1:1 --token-file /dev/zero",
     ] {
         let told = refusal(arguments);

@@ -35,7 +35,6 @@ mod killed;
 mod limited_broker;
 #[cfg(feature = "mls")]
 mod mls;
-mod mqtt_probe;
 mod net;
 #[cfg(target_os = "linux")]
 mod net_live;

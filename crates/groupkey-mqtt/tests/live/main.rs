@@ -6,7 +6,6 @@ mod brokers;
 mod certificates;
 mod change;
 mod expiry;
-mod probe;
 mod refusals;
 mod relay;
 mod resuming;

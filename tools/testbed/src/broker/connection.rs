@@ -11,7 +11,6 @@ use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 
-use crate::broker::Fault;
 use crate::broker::sessions::{SessionEnd, Sessions};
 use crate::packet::Packet;
 
@@ -75,7 +74,6 @@ impl ClientConversation {
         unread: &mut Vec<u8>,
         line: &impl Fn(Version) -> ClientSender,
     ) -> Result<(), SessionEnd> {
-        let fault = self.sessions.borrow().fault();
         loop {
             let decoded = match &self.client {
                 Some(client) => Packet::decode(client.version, unread)
@@ -85,10 +83,6 @@ impl ClientConversation {
             let ((packet, length), version) = match decoded {
                 Ok(Some(decoded)) => decoded,
                 Ok(None) => return Ok(()),
-                Err(_) if fault == Some(Fault::AnyLength) => {
-                    unread.clear();
-                    return Ok(());
-                }
                 Err(_) => return Err(SessionEnd::Cut),
             };
             unread.drain(..length);
@@ -101,17 +95,13 @@ impl ClientConversation {
                     }
                     self.client = Some(ClientIdentity { name, version, keep_alive });
                 }
-                (Packet::Connect(_), Some(_)) if fault != Some(Fault::SecondConnect) => {
-                    return Err(SessionEnd::Cut);
-                }
+                (Packet::Connect(_), Some(_)) | (_, None) => return Err(SessionEnd::Cut),
                 (Packet::Disconnect, Some(_)) => return Err(SessionEnd::Disconnect),
                 (packet, Some(client)) => {
                     if !sessions.handle(&client.name, self.number, packet) {
                         return Err(SessionEnd::Cut);
                     }
                 }
-                (_, None) if fault == Some(Fault::AnyFirstPacket) => {}
-                (_, None) => return Err(SessionEnd::Cut),
             }
         }
     }

@@ -6,20 +6,15 @@ use std::time::{Duration, Instant};
 
 use groupkey_mqtt::Version;
 
-use crate::broker::Fault;
 use crate::broker::connection::ClientSender;
 use crate::broker::topics::{Subscriptions, matches};
-use crate::packet::{Abilities, Acknowledgement, Connack, Connect, Packet, PublishPacket, Qos};
+use crate::packet::{Acknowledgement, Connack, Connect, Packet, PublishPacket, Qos};
 
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
-    fault: Option<Fault>,
-    /// What it announces.
-    abilities: Abilities,
     sessions: HashMap<String, StoredSession>,
     subscriptions: Subscriptions,
     retained: BTreeMap<String, PublishPacket>,
-    held_back: Option<PublishPacket>,
 }
 
 #[derive(Debug, Default)]
@@ -29,7 +24,7 @@ struct StoredSession {
     left: Option<Instant>,
     filters: BTreeMap<String, Qos>,
     /// QoS 2 messages that the client has not released with PUBREL.
-    received: HashMap<u16, Option<PublishPacket>>,
+    received: HashMap<u16, PublishPacket>,
     queue: VecDeque<(PublishPacket, Instant)>,
     /// Messages that the client has not acknowledged with PUBACK or PUBCOMP, and whether it has
     /// sent PUBREC.
@@ -45,60 +40,36 @@ pub(super) enum SessionEnd {
 }
 
 impl Sessions {
-    /// Creates an empty set of sessions.
-    pub(super) fn new(fault: Option<Fault>, abilities: Abilities) -> Self {
-        Self { fault, abilities, ..Self::default() }
-    }
-
-    pub(super) const fn fault(&self) -> Option<Fault> {
-        self.fault
-    }
-
-    fn is(&self, fault: Fault) -> bool {
-        self.fault == Some(fault)
-    }
-
     /// Handles a CONNECT. Returns whether the connection may continue.
     pub(super) fn connect(&mut self, hello: Connect, line: ClientSender) -> bool {
         let client = hello.client.clone();
         if client.is_empty() {
             // 2: identifier rejected (3.1.1). 0x85: client identifier not valid (5).
             let code = if line.version == Version::V3 { 2 } else { 0x85 };
-            let abilities = self.abilities;
-            line.write(&Packet::Connack(Connack { code, session_present: false, abilities }));
+            line.write(&Packet::Connack(Connack { code, session_present: false }));
             return false;
         }
         let expired = self.sessions.get(&client).is_some_and(|session| {
             let lasts = Duration::from_secs(session.hello.session_expiry.into());
             session.left.is_some_and(|left| left.elapsed() > lasts)
         });
-        if expired && !self.is(Fault::SessionsNeverExpire) {
+        if expired {
             self.end(&client);
         }
-        if let Some(old) = self.sessions.get_mut(&client).and_then(|session| session.line.take())
-            && self.fault != Some(Fault::BothConnectionsKept)
-        {
+        if let Some(old) = self.sessions.get_mut(&client).and_then(|session| session.line.take()) {
             old.close();
         }
-        if hello.clean && !self.is(Fault::OldSessionKept) {
+        if hello.clean {
             self.end(&client);
         }
-        let present = self.sessions.contains_key(&client) && !self.is(Fault::ForgetsSessions);
-        let fault = self.fault;
+        let present = self.sessions.contains_key(&client);
         let session = self.sessions.entry(client).or_default();
         session.hello = hello;
         session.left = None;
-        if fault == Some(Fault::ForgetsReceived) {
-            session.received.clear();
-        }
         session.line = Some(line);
-        let mut abilities = self.abilities;
-        if fault == Some(Fault::AnnouncesNothingUnderWay) {
-            abilities.receive_maximum = 0;
-        }
-        session.write(&Packet::Connack(Connack { code: 0, session_present: present, abilities }));
-        session.repeat(fault);
-        session.pump(fault);
+        session.write(&Packet::Connack(Connack { code: 0, session_present: present }));
+        session.repeat();
+        session.pump();
         true
     }
 
@@ -113,21 +84,16 @@ impl Sessions {
         if session.hello.session_expiry == 0 {
             self.end(client);
         }
-        let due = match end {
-            SessionEnd::Cut => !self.is(Fault::WillNever),
-            SessionEnd::Disconnect => self.is(Fault::WillAfterDisconnect),
-        };
-        if let (Some((topic, text)), true) = (will, due) {
+        if let (Some((topic, text)), SessionEnd::Cut) = (will, end) {
             self.forward(PublishPacket::new(&topic, Qos::Level1, 1, text));
         }
     }
 
     /// Handles a packet of a connected client. Returns whether the connection may continue.
     pub(super) fn handle(&mut self, client: &str, number: u64, packet: Packet) -> bool {
-        let fault = self.fault;
         let Some(session) = self.sessions.get_mut(client) else { return false };
         if session.line.as_ref().is_none_or(|line| line.number != number) {
-            return fault == Some(Fault::BothConnectionsKept);
+            return false;
         }
         match packet {
             Packet::Pingreq => session.write(&Packet::Pingresp),
@@ -143,27 +109,12 @@ impl Sessions {
                 session.write(&Packet::Unsuback(id));
                 self.subscriptions.remove(client, &filter);
             }
-            Packet::Publish(message) => {
-                let Abilities { maximum_qos, retains, .. } = self.abilities;
-                if message.qos > maximum_qos || message.retain && !retains {
-                    return false;
-                }
-                self.receive(client, message);
-            }
+            Packet::Publish(message) => self.receive(client, message),
             Packet::Acknowledge(Acknowledgement::Pubrel, id) => {
                 let held = session.received.remove(&id);
-                if held.is_none() && fault == Some(Fault::ClosesOnUnknownPubrel) {
-                    return false;
-                }
                 session.write(&Packet::Acknowledge(Acknowledgement::Pubcomp, id));
-                if fault == Some(Fault::IdentifierKept) {
-                    session.received.insert(id, None);
-                }
-                if let Some(Some(message)) = held {
-                    self.forward(message.clone());
-                    if fault == Some(Fault::DeliversTwice) {
-                        self.forward(message);
-                    }
+                if let Some(message) = held {
+                    self.forward(message);
                 }
             }
             Packet::Acknowledge(Acknowledgement::Pubrec, id) => {
@@ -174,7 +125,7 @@ impl Sessions {
             }
             Packet::Acknowledge(Acknowledgement::Puback | Acknowledgement::Pubcomp, id) => {
                 session.under_way.retain(|(message, _)| message.id != id);
-                session.pump(fault);
+                session.pump();
             }
             _ => {}
         }
@@ -188,7 +139,7 @@ impl Sessions {
             let qos = retained.qos.min(qos);
             session.queue.push_back((PublishPacket { qos, ..retained.clone() }, Instant::now()));
         }
-        session.pump(self.fault);
+        session.pump();
         self.subscriptions.insert(client, &filter, qos);
         session.filters.insert(filter, qos);
     }
@@ -213,48 +164,29 @@ impl Sessions {
             }
             Qos::Level2 => {
                 session.write(&Packet::Acknowledge(Acknowledgement::Pubrec, id));
-                let known = session.received.contains_key(&id);
-                if !known {
-                    session.received.insert(id, Some(message));
-                } else if message.dup && self.is(Fault::ForwardsRepeats) {
-                    self.forward(message);
-                }
+                session.received.entry(id).or_insert(message);
             }
         }
     }
 
-    fn forward(&mut self, mut message: PublishPacket) {
-        if self.is(Fault::LargeCutShort) {
-            message.payload.truncate(100_000);
-        }
+    fn forward(&mut self, message: PublishPacket) {
         if message.retain {
-            let empty = message.payload.is_empty() && !self.is(Fault::EmptyRetained);
-            if empty {
+            if message.payload.is_empty() {
                 self.retained.remove(&message.topic);
             } else {
                 self.retained.insert(message.topic.clone(), message.clone());
             }
         }
-        if self.is(Fault::Reorders) && message.payload == b"7" && self.held_back.is_none() {
-            self.held_back = Some(message);
-            return;
-        }
-        let held_back = self.held_back.take();
-        for message in [Some(message), held_back].into_iter().flatten() {
-            for (client, granted) in self.subscriptions.of(&message.topic) {
-                let Some(session) = self.sessions.get_mut(&client) else { continue };
-                let qos = match self.fault {
-                    Some(Fault::SubscriptionsQos) => granted,
-                    _ => message.qos.min(granted),
-                };
-                let waits = session.queue.len() < MOST_QUEUED && qos != Qos::Level0;
-                if session.line.is_none() && (!waits || self.fault == Some(Fault::DropsQueued)) {
-                    continue;
-                }
-                let copy = PublishPacket { qos, dup: false, retain: false, ..message.clone() };
-                session.queue.push_back((copy, Instant::now()));
-                session.pump(self.fault);
+        for (client, granted) in self.subscriptions.of(&message.topic) {
+            let Some(session) = self.sessions.get_mut(&client) else { continue };
+            let qos = message.qos.min(granted);
+            let waits = session.queue.len() < MOST_QUEUED && qos != Qos::Level0;
+            if session.line.is_none() && !waits {
+                continue;
             }
+            let copy = PublishPacket { qos, dup: false, retain: false, ..message.clone() };
+            session.queue.push_back((copy, Instant::now()));
+            session.pump();
         }
     }
 }
@@ -267,23 +199,21 @@ impl StoredSession {
     }
 
     /// Repeats the packets that were not acknowledged before a reconnection.
-    fn repeat(&mut self, fault: Option<Fault>) {
-        for (message, released) in self.under_way.clone() {
-            if released && fault != Some(Fault::PublishAfterPubrec) {
+    fn repeat(&self) {
+        for (message, released) in &self.under_way {
+            if *released {
                 self.write(&Packet::Acknowledge(Acknowledgement::Pubrel, message.id));
             } else {
-                let dup = fault != Some(Fault::RepeatsUnmarked);
-                self.write(&Packet::Publish(PublishPacket { dup, ..message }));
+                self.write(&Packet::Publish(PublishPacket { dup: true, ..message.clone() }));
             }
         }
     }
 
     /// Sends queued messages as far as the client's limits allow.
-    fn pump(&mut self, fault: Option<Fault>) {
+    fn pump(&mut self) {
         let most = self.hello.receive_maximum.unwrap_or(u16::MAX);
-        let ignored = fault == Some(Fault::ReceiveMaximumIgnored);
         while let Some(version) = self.line.as_ref().map(|line| line.version)
-            && (ignored || self.under_way.len() < usize::from(most))
+            && self.under_way.len() < usize::from(most)
             && let Some((mut message, since)) = self.queue.pop_front()
         {
             let waited = since.elapsed().as_secs();
@@ -292,7 +222,7 @@ impl StoredSession {
                 // The client gets the remaining expiry (MQTT 5, section 3.3.2.3.3).
                 *expiry = expiry.saturating_sub(u32::try_from(waited).unwrap_or(u32::MAX));
             }
-            if stale && fault != Some(Fault::MessagesNeverExpire) {
+            if stale {
                 continue;
             }
             if message.qos != Qos::Level0 {
@@ -302,7 +232,7 @@ impl StoredSession {
             let packet = Packet::Publish(message.clone());
             let Ok(length) = packet.encode(version).map(|bytes| bytes.len()) else { continue };
             let too_large = self.hello.maximum_packet.is_some_and(|most| length > most as usize);
-            if too_large && fault != Some(Fault::PacketMaximumIgnored) {
+            if too_large {
                 continue;
             }
             if message.qos != Qos::Level0 {

@@ -1,7 +1,7 @@
 //! Measures how long a message takes from a publisher to a subscriber, one message at a time. This
 //! is the live counterpart of the simulator's probe.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,9 +10,8 @@ use groupkey_mqtt::Version;
 use groupkey_sim::HandOver;
 use socket2::SockRef;
 
-use crate::packet::{Acknowledgement, Connack, Connect, Packet, PublishPacket, Qos};
-use crate::probe::client::ProbeClient;
-use crate::probe::{ProbeTarget, Stop};
+use crate::client::Client;
+use crate::packet::{Acknowledgement, Connect, Packet, PublishPacket, Qos};
 
 /// The settings of a measurement. Both clients connect to the same address.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +70,7 @@ pub fn measure(
     while left > 0 {
         let messages = left.min(settings.messages_per_connection.max(1));
         measure_connection(settings, messages, &mut measured, &mut delivered)
-            .map_err(|(Stop::Broken(seen) | Stop::Skipped(seen))| seen)?;
+            .map_err(|error| format!("the broker or the connection to it fails: {error}"))?;
         left -= messages;
     }
     Ok(measured)
@@ -82,21 +81,24 @@ fn measure_connection(
     messages: u32,
     measured: &mut MeasuredLatencies,
     delivered: &mut impl FnMut(),
-) -> Result<(), Stop> {
-    let qos = Qos::from_u8(settings.qos).map_err(|error| Stop::Broken(error.to_string()))?;
+) -> io::Result<()> {
+    let qos = Qos::from_u8(settings.qos).map_err(io::Error::other)?;
     let mut subscriber = connect(settings, "subscriber")?;
-    subscriber.subscribe(TOPIC, qos)?;
+    subscriber.send(&Packet::Subscribe(1, vec![(TOPIC.to_owned(), qos)]))?;
+    let granted = subscriber.receive()?;
+    if granted != Packet::Suback(1, vec![Some(qos)]) {
+        return Err(io::Error::other(format!("it answers the subscription with {granted:?}")));
+    }
     let mut publisher = connect(settings, "publisher")?;
-    let broke = |error: std::io::Error| Stop::Broken(format!("a connection broke: {error}"));
-    let mut line = publisher.stream().try_clone().map_err(broke)?;
-    let congestion = SockRef::from(&line).tcp_congestion().map_err(broke)?;
+    let mut line = publisher.stream().try_clone()?;
+    let congestion = SockRef::from(&line).tcp_congestion()?;
     measured.congestion = String::from_utf8_lossy(&congestion).trim_end_matches('\0').to_owned();
 
     // The publisher answers PUBREC while the next message is already on its way.
     let answering = thread::spawn(move || {
-        while let Ok(packet) = publisher.receive("acknowledgement") {
+        while let Ok(packet) = publisher.receive() {
             if let Packet::Acknowledge(Acknowledgement::Pubrec, id) = packet
-                && publisher.acknowledge(Acknowledgement::Pubrel, id).is_err()
+                && publisher.send(&Packet::Acknowledge(Acknowledgement::Pubrel, id)).is_err()
             {
                 break;
             }
@@ -106,7 +108,7 @@ fn measure_connection(
         let id = number as u16 % u16::MAX + 1;
         let message = PublishPacket::new(TOPIC, qos, id, vec![b'x'; settings.payload_bytes]);
         let bytes = Packet::Publish(message).encode(Version::V3);
-        let bytes = bytes.map_err(|error| Stop::Broken(error.to_string()))?;
+        let bytes = bytes.map_err(io::Error::other)?;
         let published = Instant::now();
         // A connection that breaks here or below ends early, as in the simulator.
         if line.write_all(&bytes).is_err() || hand_over(&mut subscriber, settings.until).is_err() {
@@ -122,37 +124,31 @@ fn measure_connection(
     Ok(())
 }
 
-fn connect(settings: &LatencySettings, name: &str) -> Result<ProbeClient, Stop> {
-    let target = ProbeTarget::at(settings.broker, settings.patience);
-    let mut client = ProbeClient::dial(&target, Version::V3)
-        .map_err(|error| Stop::Broken(format!("cannot connect to the broker: {error}")))?;
-    let client_id = format!("groupkey-latency-{}-{name}", std::process::id());
-    match client.connect(Connect { client: client_id, clean: true, ..Connect::default() })? {
-        Connack { code: 0, .. } => Ok(client),
-        Connack { code, .. } => {
-            Err(Stop::Broken(format!("the broker refuses the connection with code {code}")))
-        }
-    }
+fn connect(settings: &LatencySettings, name: &str) -> io::Result<Client> {
+    let client = format!("groupkey-latency-{}-{name}", std::process::id());
+    let hello = Connect { client, clean: true, ..Connect::default() };
+    Ok(Client::connect(settings.broker, Version::V3, hello, settings.patience)?.0)
 }
 
 /// Receives one message up to the packet `until`, and answers the packets on the way.
-fn hand_over(subscriber: &mut ProbeClient, until: HandOver) -> Result<(), Stop> {
+fn hand_over(subscriber: &mut Client, until: HandOver) -> io::Result<()> {
     loop {
-        match subscriber.receive("message")? {
+        match subscriber.receive()? {
             Packet::Publish(message) => match message.qos {
                 Qos::Level0 => return Ok(()),
                 Qos::Level1 => {
-                    return subscriber.acknowledge(Acknowledgement::Puback, message.id);
+                    return subscriber
+                        .send(&Packet::Acknowledge(Acknowledgement::Puback, message.id));
                 }
                 Qos::Level2 => {
-                    subscriber.acknowledge(Acknowledgement::Pubrec, message.id)?;
+                    subscriber.send(&Packet::Acknowledge(Acknowledgement::Pubrec, message.id))?;
                     if until == HandOver::Publish {
                         return Ok(());
                     }
                 }
             },
             Packet::Acknowledge(Acknowledgement::Pubrel, id) => {
-                subscriber.acknowledge(Acknowledgement::Pubcomp, id)?;
+                subscriber.send(&Packet::Acknowledge(Acknowledgement::Pubcomp, id))?;
                 if until == HandOver::PubRel {
                     return Ok(());
                 }

@@ -4,8 +4,6 @@ use mqtt_proto::{Error, Pid, QosPid, TopicName};
 
 pub(crate) use mqtt_proto::QoS as Qos;
 
-use crate::probe::Login;
-
 /// A control packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Packet {
@@ -38,7 +36,6 @@ pub(crate) struct Connect {
     pub(crate) client: String,
     /// Clean Session in version 3.1.1, Clean Start in version 5.
     pub(crate) clean: bool,
-    pub(crate) login: Option<Login>,
     pub(crate) will: Option<(String, Vec<u8>)>,
     /// The keep-alive in s. 0 means that there is none.
     pub(crate) keep_alive: u16,
@@ -54,7 +51,6 @@ impl Default for Connect {
         Self {
             client: String::new(),
             clean: false,
-            login: None,
             will: None,
             keep_alive: KEEP_ALIVE,
             session_expiry: 0,
@@ -70,48 +66,6 @@ pub(crate) struct Connack {
     /// The return code. 0 means success.
     pub(crate) code: u8,
     pub(crate) session_present: bool,
-    pub(crate) abilities: Abilities,
-}
-
-/// What a broker announces that it can do: properties of CONNACK in version 5. In version 3.1.1 a
-/// broker can do everything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Abilities {
-    pub(crate) maximum_qos: Qos,
-    /// Whether it retains messages for later subscribers.
-    pub(crate) retains: bool,
-    pub(crate) wildcards: bool,
-    pub(crate) shared_subscriptions: bool,
-    /// How many messages of a client may be under way to it.
-    pub(crate) receive_maximum: u16,
-    /// The largest packet that it accepts, in bytes.
-    pub(crate) maximum_packet: Option<u32>,
-    /// The number of topic aliases that a client may use.
-    pub(crate) topic_aliases: u16,
-    /// The keep-alive that it sets in place of the client's, in s.
-    pub(crate) keep_alive: Option<u16>,
-    /// The session expiry that it sets in place of the client's, in s.
-    pub(crate) session_expiry: Option<u32>,
-    /// Whether it assigned another client identifier than the client's.
-    pub(crate) assigns_client: bool,
-}
-
-impl Default for Abilities {
-    /// Returns the values of a CONNACK without properties.
-    fn default() -> Self {
-        Self {
-            maximum_qos: Qos::Level2,
-            retains: true,
-            wildcards: true,
-            shared_subscriptions: true,
-            receive_maximum: u16::MAX,
-            maximum_packet: None,
-            topic_aliases: 0,
-            keep_alive: None,
-            session_expiry: None,
-            assigns_client: false,
-        }
-    }
 }
 
 /// PUBLISH.
@@ -151,5 +105,5 @@ impl PublishPacket {
 /// The session expiry of version 5 with which a session never expires (section 3.1.2.11.2).
 pub(crate) const FOR_EVER: u32 = u32::MAX;
 
-/// The default keep-alive in s. Checks are shorter, so they never ping.
+/// The default keep-alive in s.
 const KEEP_ALIVE: u16 = 120;

@@ -2,9 +2,7 @@
 
 use mqtt_proto::{Error, Pid, TopicFilter, TopicName, v3};
 
-use super::content::{
-    Abilities, Acknowledgement, Connack, Connect, FOR_EVER, Packet, PublishPacket, Qos,
-};
+use super::content::{Acknowledgement, Connack, Connect, FOR_EVER, Packet, PublishPacket, Qos};
 
 /// Converts a packet to the codec's type. Fails on packets that cannot be written.
 pub(super) fn write(packet: &Packet) -> Result<v3::Packet, Error> {
@@ -18,17 +16,13 @@ pub(super) fn write(packet: &Packet) -> Result<v3::Packet, Error> {
                 Acknowledgement::Pubcomp => v3::Packet::Pubcomp(pid),
             }
         }
-        Packet::Connack(Connack { code, session_present, .. }) => {
+        Packet::Connack(Connack { code, session_present }) => {
             let code = v3::ConnectReturnCode::from_u8(*code)?;
             v3::Connack::new(*session_present, code).into()
         }
         Packet::Connect(connect) => {
             let mut written = v3::Connect::new(connect.client.as_str().into(), connect.keep_alive);
             written.clean_session = connect.clean;
-            if let Some(login) = &connect.login {
-                written.username = Some(login.name.as_str().into());
-                written.password = Some(login.password.to_vec().into());
-            }
             if let Some((topic, message)) = connect.will.clone() {
                 let topic = TopicName::try_from(topic.as_str())?;
                 written.last_will = Some(v3::LastWill::new(Qos::Level1, topic, message.into()));
@@ -71,8 +65,7 @@ pub(super) fn write(packet: &Packet) -> Result<v3::Packet, Error> {
 pub(super) fn read(packet: v3::Packet) -> Result<Packet, String> {
     Ok(match packet {
         v3::Packet::Connack(v3::Connack { session_present, code }) => {
-            let (code, abilities) = (code as u8, Abilities::default());
-            Packet::Connack(Connack { code, session_present, abilities })
+            Packet::Connack(Connack { code: code as u8, session_present })
         }
         v3::Packet::Connect(connect) => Packet::Connect(Box::new(Connect {
             client: connect.client_id.to_string(),

@@ -2,7 +2,7 @@
 
 use mqtt_proto::{Error, Pid, TopicFilter, TopicName, v5};
 
-use super::content::{Abilities, Acknowledgement, Connack, Connect, Packet, PublishPacket, Qos};
+use super::content::{Acknowledgement, Connack, Connect, Packet, PublishPacket, Qos};
 
 /// Converts a packet to the codec's type. Fails on packets that cannot be written.
 pub(super) fn write(packet: &Packet) -> Result<v5::Packet, Error> {
@@ -16,12 +16,10 @@ pub(super) fn write(packet: &Packet) -> Result<v5::Packet, Error> {
                 Acknowledgement::Pubcomp => v5::Packet::Pubcomp(v5::Pubcomp::new_success(pid)),
             }
         }
-        Packet::Connack(Connack { code, session_present, abilities }) => {
+        Packet::Connack(Connack { code, session_present }) => {
             let code = v5::ConnectReasonCode::from_u8(*code)
                 .ok_or(Error::InvalidConnectReturnCode(*code))?;
-            let mut written = v5::Connack::new(*session_present, code);
-            written.properties = announced(abilities);
-            v5::Packet::Connack(written)
+            v5::Packet::Connack(v5::Connack::new(*session_present, code))
         }
         Packet::Connect(connect) => {
             let mut written = v5::Connect::new(connect.client.as_str().into(), connect.keep_alive);
@@ -29,10 +27,6 @@ pub(super) fn write(packet: &Packet) -> Result<v5::Packet, Error> {
             written.properties.session_expiry_interval = Some(connect.session_expiry);
             written.properties.receive_max = connect.receive_maximum;
             written.properties.max_packet_size = connect.maximum_packet;
-            if let Some(login) = &connect.login {
-                written.username = Some(login.name.as_str().into());
-                written.password = Some(login.password.to_vec().into());
-            }
             if let Some((topic, message)) = connect.will.clone() {
                 let topic = TopicName::try_from(topic.as_str())?;
                 written.last_will = Some(v5::LastWill::new(Qos::Level1, topic, message.into()));
@@ -82,13 +76,12 @@ pub(super) fn write(packet: &Packet) -> Result<v5::Packet, Error> {
     })
 }
 
-/// Converts a packet to our type. Fails on packets that no check uses.
+/// Converts a packet to our type. Fails on packets that no client here uses.
 pub(super) fn read(packet: v5::Packet) -> Result<Packet, String> {
     Ok(match packet {
         v5::Packet::Connack(connack) => Packet::Connack(Connack {
             code: connack.reason_code as u8,
             session_present: connack.session_present,
-            abilities: abilities(&connack.properties),
         }),
         v5::Packet::Connect(connect) => Packet::Connect(Box::new(Connect {
             client: connect.client_id.to_string(),
@@ -98,7 +91,6 @@ pub(super) fn read(packet: v5::Packet) -> Result<Packet, String> {
             session_expiry: connect.properties.session_expiry_interval.unwrap_or_default(),
             receive_maximum: connect.properties.receive_max,
             maximum_packet: connect.properties.max_packet_size,
-            login: None,
         })),
         v5::Packet::Disconnect(_) => Packet::Disconnect,
         v5::Packet::Pingreq => Packet::Pingreq,
@@ -132,41 +124,4 @@ pub(super) fn read(packet: v5::Packet) -> Result<Packet, String> {
         }
         other => return Err(format!("an unexpected {:?}", other.get_type())),
     })
-}
-
-/// Returns the properties that announce these abilities. Those that every broker has are left out.
-fn announced(abilities: &Abilities) -> v5::ConnackProperties {
-    let usual = Abilities::default();
-    let lacks = |has: bool| Some(false).filter(|_| !has);
-    v5::ConnackProperties {
-        max_qos: Some(abilities.maximum_qos).filter(|qos| *qos != usual.maximum_qos),
-        retain_available: lacks(abilities.retains),
-        wildcard_subscription_available: lacks(abilities.wildcards),
-        shared_subscription_available: lacks(abilities.shared_subscriptions),
-        receive_max: Some(abilities.receive_maximum).filter(|most| *most != usual.receive_maximum),
-        max_packet_size: abilities.maximum_packet,
-        topic_alias_max: Some(abilities.topic_aliases).filter(|most| *most != usual.topic_aliases),
-        server_keep_alive: abilities.keep_alive,
-        session_expiry_interval: abilities.session_expiry,
-        assigned_client_id: abilities.assigns_client.then(|| "assigned".into()),
-        ..v5::ConnackProperties::default()
-    }
-}
-
-fn abilities(properties: &v5::ConnackProperties) -> Abilities {
-    let usual = Abilities::default();
-    Abilities {
-        maximum_qos: properties.max_qos.unwrap_or(usual.maximum_qos),
-        retains: properties.retain_available.unwrap_or(usual.retains),
-        wildcards: properties.wildcard_subscription_available.unwrap_or(usual.wildcards),
-        shared_subscriptions: properties
-            .shared_subscription_available
-            .unwrap_or(usual.shared_subscriptions),
-        receive_maximum: properties.receive_max.unwrap_or(usual.receive_maximum),
-        maximum_packet: properties.max_packet_size,
-        topic_aliases: properties.topic_alias_max.unwrap_or(usual.topic_aliases),
-        keep_alive: properties.server_keep_alive,
-        session_expiry: properties.session_expiry_interval,
-        assigns_client: properties.assigned_client_id.is_some(),
-    }
 }
