@@ -4,27 +4,36 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::audit::AuditArguments;
 use crate::commands::bench::BenchArguments;
+#[cfg(feature = "live")]
 use crate::commands::bridge::BridgeArguments;
 use crate::commands::campaign::CampaignArguments;
+#[cfg(feature = "live")]
 use crate::commands::check::CheckArguments;
 use crate::commands::choose::ChooseArguments;
 use crate::commands::compare::CompareArguments;
 use crate::commands::completions::CompletionsArguments;
+#[cfg(feature = "live")]
 use crate::commands::ctl::CtlArguments;
+#[cfg(feature = "live")]
 use crate::commands::demo::DemoArguments;
 use crate::commands::device::DeviceArguments;
 use crate::commands::man::ManArguments;
+#[cfg(feature = "live")]
 use crate::commands::member::MemberArguments;
 use crate::commands::net::NetArguments;
 use crate::commands::report::ReportArguments;
 use crate::commands::reproduce::ReproduceArguments;
 use crate::commands::schemes::SchemesArguments;
+#[cfg(feature = "live")]
 use crate::commands::serve::ServeArguments;
+#[cfg(feature = "live")]
 use crate::commands::soak::SoakArguments;
+#[cfg(feature = "live")]
 use crate::commands::ticket::TicketArguments;
+#[cfg(feature = "live")]
 use crate::commands::token::TokenArguments;
 use crate::commands::trace::TraceArguments;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "live"))]
 use crate::commands::validate::ValidateArguments;
 
 /// Choose a group key scheme with evidence.
@@ -124,6 +133,7 @@ pub(crate) enum CliCommand {
     /// The programs publish and subscribe at a broker on this machine, as ever. A file says which topics
     /// leave for which group, and what may come in from whom. The names of topics travel encrypted, as
     /// the payloads do. At QoS 1 the broker in clear keeps each message until the other side has it.
+    #[cfg(feature = "live")]
     Bridge(BridgeArguments),
     /// Run many commands of the laboratory, on one machine or on many.
     ///
@@ -135,6 +145,7 @@ pub(crate) enum CliCommand {
     /// Reads the configuration file and what it names, and then connects as that service or member
     /// would, with a client identifier of its own. It writes no file. It publishes a message that is
     /// none of the group's on each topic that the role needs, which members and services ignore.
+    #[cfg(feature = "live")]
     Check(CheckArguments),
     /// Choose a scheme: what fits a group's requirements best, with the evidence.
     ///
@@ -147,8 +158,10 @@ pub(crate) enum CliCommand {
     /// Print a script by which a shell completes commands, options and their values.
     Completions(CompletionsArguments),
     /// Operate a running service: list and evict members, change the key or the scheme.
+    #[cfg(feature = "live")]
     Ctl(CtlArguments),
     /// Run a live group: a broker, a service and members in this process.
+    #[cfg(feature = "live")]
     Demo(DemoArguments),
     /// Work with device profiles: what primitives cost in time and energy, and where each
     /// figure comes from.
@@ -156,6 +169,7 @@ pub(crate) enum CliCommand {
     /// Write manual pages, one of each command.
     Man(ManArguments),
     /// Join a live group over an MQTT broker as a member.
+    #[cfg(feature = "live")]
     Member(MemberArguments),
     /// Run schemes in a network, simulated or real: how long until every member has the new key.
     ///
@@ -172,16 +186,20 @@ pub(crate) enum CliCommand {
     /// List the schemes: class, provenance, operations, claims, limits and parameters.
     Schemes(SchemesArguments),
     /// Serve a live group over an MQTT broker: admit members and manage the group's key.
+    #[cfg(feature = "live")]
     Serve(ServeArguments),
     /// Sign a ticket, or an eviction, as an operator of a group without a controller.
+    #[cfg(feature = "live")]
     Ticket(TicketArguments),
     /// Add, list or revoke named tokens, with which clients reach a service over HTTP.
+    #[cfg(feature = "live")]
     Token(TokenArguments),
     /// Let live groups fail at random, and check that no key gets into wrong hands.
     ///
     /// Runs the service, members and peers as they run live, in virtual time, through random
     /// histories of joins, evictions, messages and faults. Checks what must always hold, and that
     /// all honest parties come back by themselves.
+    #[cfg(feature = "live")]
     Soak(SoakArguments),
     /// Generate a random trace of joins and leaves, or replay a trace.
     Trace(Box<TraceArguments>),
@@ -190,7 +208,7 @@ pub(crate) enum CliCommand {
     /// Starts a Mosquitto behind a network device of its own that delays and drops packets. Runs
     /// operations of groups through it, or single messages with --probe. Reports for each
     /// combination how far the simulated time is from the measured time.
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", feature = "live"))]
     Validate(Box<ValidateArguments>),
 }
 
@@ -204,7 +222,7 @@ mod tests {
 
     use super::*;
     use crate::commands::{bench, net};
-    use crate::failure::Failure;
+    use crate::failure::{Failure, LIVE_COMMANDS};
 
     /// The command with all its arguments built, which takes far longer than to parse a line.
     static COMMAND: LazyLock<clap::Command> = LazyLock::new(|| {
@@ -224,6 +242,7 @@ mod tests {
     #[test]
     fn help_lists_every_command_once() {
         let help = Cli::command().render_help().to_string();
+        assert!(LIVE_COMMANDS.iter().all(|name| Cli::command().find_subcommand(name).is_some()));
         for command in Cli::command().get_subcommands() {
             let name = command.get_name();
             let lines = help.lines().filter(|line| line.starts_with(&format!("  {name} ")));

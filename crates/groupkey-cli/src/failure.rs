@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::laboratory::{CommandFailure, FailureKind};
 use crate::output;
@@ -164,10 +164,30 @@ impl From<clap::Error> for Failure {
                 Ok(()) => Self::OutputClosed,
                 Err(error) => output::named(error).into(),
             },
+            ErrorKind::InvalidSubcommand => match left_out(&error) {
+                Some(name) => Self::input(format!("this program was built without `{name}`"))
+                    .with_help(format!(
+                        "build the whole command: cargo run --release --features full -- {name} ..."
+                    )),
+                None => Self::Usage(error),
+            },
             _ => Self::Usage(error),
         }
     }
 }
+
+/// Returns the command that the user named, if it is one that only the feature `live` brings.
+fn left_out(error: &clap::Error) -> Option<&str> {
+    let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let is_left_out = cfg!(not(feature = "live")) && LIVE_COMMANDS.contains(&name.as_str());
+    is_left_out.then_some(name.as_str())
+}
+
+/// The commands that only the feature `live` brings.
+pub(crate) const LIVE_COMMANDS: [&str; 9] =
+    ["bridge", "check", "ctl", "demo", "member", "serve", "soak", "ticket", "token"];
 
 #[cfg(test)]
 mod tests {

@@ -3,16 +3,20 @@
 //! Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 3 evicted from the
 //! group, 130 interrupted.
 
+#[cfg(feature = "live")]
 mod address;
 mod arguments;
+#[cfg(feature = "live")]
 mod base64;
 mod campaign;
+#[cfg(feature = "live")]
 mod client;
 mod commands;
 mod failure;
 mod host;
 mod interruption;
 pub mod laboratory;
+#[cfg(feature = "live")]
 mod log_lines;
 mod number;
 mod output;
@@ -20,6 +24,7 @@ mod paragraph;
 mod progress;
 mod provenance;
 mod results_folder;
+#[cfg(feature = "live")]
 mod standard_input;
 mod table;
 mod value_parsers;
@@ -48,6 +53,7 @@ pub fn run(schemes: &[&'static Scheme]) -> ExitCode {
 /// Runs the command on these arguments, the first of which is the program's name. Returns the exit code: for
 /// programs in which the command is one part of several.
 pub fn run_on(arguments: impl IntoIterator<Item = OsString>, schemes: &[&'static Scheme]) -> u8 {
+    #[cfg(feature = "live")]
     groupkey_mqtt::config::register_schemes(schemes);
     let outcome = registry::register(schemes)
         .map_err(|error| Failure::input(error.to_string()))

@@ -20,6 +20,7 @@ use groupkey_lab::conditions::LossDirection;
 use groupkey_lab::device::{Board, DeviceProfile, Radio, Target};
 use groupkey_lab::part::WorkPart;
 use groupkey_lab::registry;
+#[cfg(feature = "live")]
 use groupkey_mqtt::Version;
 use groupkey_sim::{HandOver, SessionState};
 
@@ -89,6 +90,7 @@ pub(crate) fn activity() -> impl TypedValueParser<Value = Activity> {
 }
 
 /// Parses a version of MQTT.
+#[cfg(feature = "live")]
 pub(crate) fn mqtt() -> impl TypedValueParser<Value = Version> {
     named(Version::ALL.map(|version| {
         let meaning = match version {

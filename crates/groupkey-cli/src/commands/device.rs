@@ -2,6 +2,7 @@
 
 mod energy;
 mod measure_schemes;
+#[cfg(feature = "live")]
 mod run;
 
 use std::io::{self, Write};
@@ -96,6 +97,7 @@ enum DeviceCommand {
     /// Builds the repository's firmware and starts it in QEMU. The device joins the group that
     /// `groupkey serve` serves, with the member that hosts run. Its identity stays in its flash.
     /// Each line of standard input goes to the group, as with `groupkey member`.
+    #[cfg(feature = "live")]
     Run(Box<run::DeviceRunArguments>),
     /// Print a device or a radio as TOML, every figure with its source.
     ///
@@ -121,6 +123,7 @@ pub(crate) fn run(arguments: &DeviceArguments, out: &mut dyn Write) -> Result<()
             })
         }
         DeviceCommand::MeasureSchemes(arguments) => measure_schemes::run(arguments, out),
+        #[cfg(feature = "live")]
         DeviceCommand::Run(arguments) => run::run(arguments, out),
         DeviceCommand::Show { text } => {
             write!(out, "{text}")?;

@@ -1,38 +1,52 @@
 //! One file for each command.
 
+#[cfg(feature = "live")]
 mod adaptation;
 pub(crate) mod audit;
 pub(crate) mod bench;
+#[cfg(feature = "live")]
 pub(crate) mod bridge;
 pub(crate) mod campaign;
+#[cfg(feature = "live")]
 pub(crate) mod check;
 pub(crate) mod choose;
 pub(crate) mod compare;
 pub(crate) mod completions;
+#[cfg(feature = "live")]
 pub(crate) mod ctl;
+#[cfg(feature = "live")]
 pub(crate) mod demo;
 pub(crate) mod device;
+#[cfg(feature = "live")]
 mod http_listener;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "live"))]
 mod impaired_broker;
+#[cfg(feature = "live")]
 mod key_export;
+#[cfg(feature = "live")]
 mod link_arguments;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "live"))]
 mod live_plans;
 pub(crate) mod man;
+#[cfg(feature = "live")]
 pub(crate) mod member;
+#[cfg(feature = "live")]
 mod member_event;
 pub(crate) mod net;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 mod scheme_arguments;
 pub(crate) mod schemes;
+#[cfg(feature = "live")]
 pub(crate) mod serve;
+#[cfg(feature = "live")]
 pub(crate) mod soak;
+#[cfg(feature = "live")]
 pub(crate) mod ticket;
+#[cfg(feature = "live")]
 pub(crate) mod token;
 pub(crate) mod trace;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "live"))]
 pub(crate) mod validate;
 
 use std::io::Write;
@@ -48,8 +62,10 @@ pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
         None => Ok(write!(out, "{}", Cli::command().render_long_help())?),
         Some(CliCommand::Audit(arguments)) => audit::run(arguments, out),
         Some(CliCommand::Bench(arguments)) => bench::run(arguments, out),
+        #[cfg(feature = "live")]
         Some(CliCommand::Bridge(arguments)) => bridge::run(arguments, out),
         Some(CliCommand::Campaign(arguments)) => campaign::run(arguments, out),
+        #[cfg(feature = "live")]
         Some(CliCommand::Check(arguments)) => check::run(arguments, out),
         Some(CliCommand::Choose(arguments)) => choose::run(arguments, out),
         Some(CliCommand::Device(arguments)) => device::run(arguments, out),
@@ -61,14 +77,21 @@ pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
         Some(CliCommand::Reproduce(arguments)) => reproduce::run(arguments, out),
         Some(CliCommand::Schemes(arguments)) => schemes::run(arguments, out),
         Some(CliCommand::Trace(arguments)) => trace::run(arguments, out),
-        #[cfg(target_os = "linux")]
+        #[cfg(all(target_os = "linux", feature = "live"))]
         Some(CliCommand::Validate(arguments)) => validate::run(arguments, out),
+        #[cfg(feature = "live")]
         Some(CliCommand::Demo(arguments)) => demo::run(arguments, out),
+        #[cfg(feature = "live")]
         Some(CliCommand::Member(arguments)) => member::run(arguments, out),
+        #[cfg(feature = "live")]
         Some(CliCommand::Ctl(arguments)) => ctl::run(arguments, out),
+        #[cfg(feature = "live")]
         Some(CliCommand::Serve(arguments)) => serve::run(arguments, out),
+        #[cfg(feature = "live")]
         Some(CliCommand::Ticket(arguments)) => ticket::run(arguments, out),
+        #[cfg(feature = "live")]
         Some(CliCommand::Token(arguments)) => token::run(arguments, out),
+        #[cfg(feature = "live")]
         Some(CliCommand::Soak(arguments)) => soak::run(arguments, out),
     }
 }
