@@ -221,29 +221,6 @@ fn intervals_beyond_the_fitted_sizes_cover_what_simulations_find() {
     }
 }
 
-#[test]
-fn the_page_says_how_far_the_model_errs_and_how_far_it_was_fitted() {
-    let page = include_str!("../../../docs/choose.md");
-    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
-    let fits = || Model::shipped().fits.iter();
-    let bounds = |error: fn(&CompletionFit) -> f64| {
-        let errors = || fits().map(|(_, fit)| 100.0 * error(fit));
-        (errors().fold(100.0, f64::min), errors().fold(0.0, f64::max))
-    };
-    let (least, most) = bounds(|fit| fit.error.0);
-    assert!(page.contains(&format!("It is {least:.1} to {most:.1} %, by class and QoS")));
-    let ((least, most), (least_99, most_99)) =
-        (bounds(|fit| fit.error.1), bounds(|fit| fit.error_of_99.1));
-    let told = format!("{least:.0} to {most:.0} % for the mean, {least_99:.0} to {most_99:.0} %");
-    assert!(page.contains(&told), "{told}");
-    let largest = |is_meant: fn(&str) -> bool| {
-        fits().filter(|(name, _)| is_meant(name)).map(|(_, fit)| fit.members).max()
-    };
-    assert_eq!(largest(|name| name.starts_with("distributed")), Some(39));
-    assert!(largest(|_| true).is_some_and(|members| (1_400..=1_500).contains(&members)));
-    assert!(page.contains("up to 1,500 members, and of up to 39 without a controller"));
-}
-
 /// Broadcasts of CS, SD and LSD grow with the members that have left.
 #[test]
 fn who_has_left_counts_where_messages_grow_by_it() {

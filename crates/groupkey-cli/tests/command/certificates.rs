@@ -45,20 +45,6 @@ fn the_documented_lines_make_certificates_for_a_broker_and_a_device() {
     assert!(refused.code == 1 && refused.stdout.contains(told), "{refused:?}");
 }
 
-/// No package of Debian has `step`, so CI does not run this.
-#[test]
-fn the_documented_lines_with_step_do_the_same() {
-    let version = Command::new("step").arg("version").output();
-    let is_there = |output: &Output| String::from_utf8_lossy(&output.stdout).contains("Smallstep");
-    if !version.as_ref().is_ok_and(is_there) {
-        eprintln!("NOT TESTED: the lines of docs/run.md with step, which is not installed");
-        return;
-    }
-    let folder = Folder::new();
-    run(&folder, &documented("step certificate create"));
-    assert_connects(&folder);
-}
-
 /// The block of the page that has this. The broker of these tests is `localhost`.
 fn documented(command: &str) -> String {
     let page = read(Path::new("docs/run.md"));

@@ -48,8 +48,9 @@ impl Example {
         let words: Vec<&str> = command.split_whitespace().collect();
         let arguments = match words[..] {
             ["groupkey", ref arguments @ ..] => arguments,
+            // With whatever features: the command that is tested has all.
             ["cargo", "run", "--release", ref rest @ ..] => {
-                rest.strip_prefix(&["--"]).unwrap_or(rest)
+                rest.split(|word| *word == "--").last().unwrap_or(rest)
             }
             // The tests themselves, and what brings the sources here or installs the command.
             ["cargo", "test" | "install", ..] | ["git" | "cd", ..] => return Ok(false),

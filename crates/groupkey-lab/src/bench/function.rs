@@ -182,49 +182,9 @@ impl Phase {
 
 #[cfg(test)]
 mod tests {
-    use std::{env, fs};
-
     use groupkey::catalogue::SCHEMES;
 
     use super::*;
-
-    /// With `GROUPKEY_WRITE_PAGES=1` it writes them.
-    #[test]
-    fn the_page_has_all_functions() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/benchmark.md");
-        let page = fs::read_to_string(path).expect("the page is there");
-        let (before, rest) = page.split_once("<!-- functions -->\n").expect("it has the table");
-        let (_, after) = rest.split_once("<!-- end -->").expect("the table ends");
-        let table = table();
-        let now = format!("{before}<!-- functions -->\n{table}<!-- end -->{after}");
-        if env::var_os("GROUPKEY_WRITE_PAGES").is_some() {
-            fs::write(path, &now).expect("the page is writable");
-        } else {
-            assert!(page == now, "docs/benchmark.md is out of date; the table is\n{table}");
-        }
-    }
-
-    /// All functions; those that differ in the activity alone share a row.
-    fn table() -> String {
-        let mut rows: Vec<(Function, Vec<&str>)> = Vec::new();
-        for function in Function::all() {
-            let is_alike = |(other, _): &&mut (Function, Vec<_>)| {
-                (other.phase, other.role) == (function.phase, function.role)
-                    && other.definition() == function.definition()
-            };
-            match rows.iter_mut().find(is_alike) {
-                Some((_, activities)) => activities.push(function.activity.name()),
-                None => rows.push((function, vec![function.activity.name()])),
-            }
-        }
-        let head = "| operation | phase | role | inputs | results |\n|---|---|---|---|---|\n";
-        let line = |(function, activities): (Function, Vec<&str>)| {
-            let (phase, role) = (function.phase.name(), function.role.name());
-            let (inputs, results) = (function.inputs(), function.results());
-            format!("| {} | {phase} | {role} | {inputs} | {results} |\n", activities.join(", "))
-        };
-        rows.into_iter().map(line).fold(head.to_owned(), |table, row| table + &row)
-    }
 
     #[test]
     fn every_operation_of_the_catalogue_is_measured() {

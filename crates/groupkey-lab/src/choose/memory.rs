@@ -84,44 +84,4 @@ mod tests {
         assert!(made.iter().any(|memory| !memory.working.is_empty()));
     }
 
-    /// The tables of `docs/post-quantum.md`: members of groups of 100, or of the largest that was
-    /// measured, and the boards that hold the one of a key tree.
-    #[test]
-    fn the_page_has_what_members_in_suite_pq_take() {
-        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/post-quantum.md");
-        let page = fs::read_to_string(page).expect("the page");
-        let mut lines = Vec::new();
-        for of in MemberMemory::shipped().iter().filter(|of| of.suite == Suite::Pq.name()) {
-            let size = of.working.iter().rev().find(|(members, _)| *members <= 100);
-            let Some(((members, sends), flash)) = size.zip(of.flash) else { continue };
-            let listens = of.listening.iter().find(|(size, _)| size == members);
-            let bytes = [Some(flash), listens.map(|(_, bytes)| *bytes), Some(*sends)];
-            let [flash, listens, sends] = bytes.map(|bytes| match bytes {
-                Some(bytes) => grouped(bytes),
-                None => "-".to_owned(),
-            });
-            let MemberMemory { scheme, counts, .. } = of;
-            lines.push(format!(
-                "| `{scheme}` | {members} | `{counts}` | {flash} | {listens} | {sends} |"
-            ));
-            if scheme != "lkh-group" {
-                continue;
-            }
-            for board in DevicePrices::shipped() {
-                let Some((ram, flash)) = board.capacity else { continue };
-                if board.counts.as_ref().is_none_or(|core| core.device != *counts) {
-                    continue;
-                }
-                let [listens, sends] = [false, true].map(|sends| {
-                    let needed = of.at(*members, sends).map_or(0.0, |needed| needed.value);
-                    let fits = needed <= ram && of.flash.is_some_and(|needed| needed <= flash);
-                    if fits { "yes" } else { "no" }
-                });
-                let [ram, flash] = [ram, flash].map(grouped);
-                lines.push(format!("| `{}` | {ram} | {flash} | {listens} | {sends} |", board.name));
-            }
-        }
-        lines.retain(|line| !page.contains(line));
-        assert!(lines.is_empty(), "docs/post-quantum.md lacks\n{}", lines.join("\n"));
-    }
 }

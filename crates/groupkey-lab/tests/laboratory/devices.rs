@@ -173,29 +173,6 @@ fn ascon_wraps_a_key_in_about_a_quarter_of_the_instructions() {
     }
 }
 
-/// The table in `docs/devices.md`.
-#[test]
-fn documented_instruction_counts_are_those_of_the_profiles() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/devices.md");
-    let page = fs::read_to_string(page).expect("the page is there");
-    let section = page.split("## Instruction counts").nth(1).expect("the section is there");
-    let million = |name: &str, primitive: Primitive| {
-        let device = device(name);
-        let cost = device.costs(Suite::Standard).expect("it has all").of(primitive);
-        let instructions = cost.instructions.expect("they were counted");
-        format!("{:.3}", (instructions.per_call + instructions.per_unit) / 1e6)
-    };
-    let mut rows = 0;
-    for primitive in Primitive::ALL {
-        let row = section.lines().find(|row| row.contains(&format!("| `{}` |", primitive.name())));
-        let Some(row) = row else { continue };
-        rows += 1;
-        let expected = ["cortex-m4", "rv32imac"].map(|name| million(name, primitive));
-        assert!(row.ends_with(&format!("| {} |", expected.join(" | "))), "{row}: {expected:?}");
-    }
-    assert!(rows >= 5, "{rows} rows");
-}
-
 fn device(name: &str) -> DeviceProfile {
     DeviceProfile::named(name).expect("built in")
 }

@@ -5,7 +5,6 @@ mod bench;
 mod campaign;
 mod devices;
 mod growth;
-mod message_costs;
 mod power_logs;
 mod requirements;
 mod workloads;

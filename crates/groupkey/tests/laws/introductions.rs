@@ -245,12 +245,11 @@ fn who_speaks_again_after_a_while_is_understood_whatever_was_lost() {
     }
 }
 
-/// The table of `docs/messages.md`: a receiver that hears everybody.
+/// What `docs/messages.md` says of a receiver that hears everybody.
 #[test]
 fn documented_costs_of_senders_are_right() {
     let settings = MessageSettings::default();
-    let mut table = String::new();
-    for members in [10_u32, 100, 1_000, 10_000] {
+    for members in [10_u32, 1_000] {
         let mut receiver = Speaker::new(members, settings);
         let (mut verified, mut lengths) = ([0, 0], [0, 0]);
         for member in 0..members {
@@ -265,13 +264,7 @@ fn documented_costs_of_senders_are_right() {
         }
         let of_all = u64::from(members);
         assert_eq!(verified, [2 * of_all, of_all]);
-        let kept = receiver.messenger.memory_of_senders();
-        table += &format!(
-            "| {members} | {} | {} | 1 | 2 | 1 | {kept} |\n",
-            lengths[1],
-            lengths[0] - lengths[1],
-        );
+        assert_eq!(lengths[0] - lengths[1], 103);
+        assert_eq!(receiver.messenger.memory_of_senders(), 96 * members as usize);
     }
-    let page = include_str!("../../../../docs/messages.md");
-    assert!(page.contains(&table), "write into docs/messages.md:\n{table}");
 }
