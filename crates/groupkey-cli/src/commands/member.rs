@@ -45,7 +45,7 @@ Its events are connected, joined, resumed, behind, unproven, proven, epoch, acti
 changed, outside, joins again, evicted and status. text is null if the message is no UTF-8.
 --raw changes no byte: each line of the input, without its line feed, is a message, and each message
 is written with a line feed after it. With --raw=whole, all of the input is one message of at most
-65,535 bytes, and nothing is added to what is written.
+65,535 bytes, 65,355 with signed senders, and nothing is added to what is written.
 
 With [[peer]]s in the file, there is no service: run this on each side.
 

@@ -83,5 +83,4 @@ mod tests {
         assert!(MemberMemory::shipped() == made, "memory.jsonl is out of date:\n{lines}");
         assert!(made.iter().any(|memory| !memory.working.is_empty()));
     }
-
 }

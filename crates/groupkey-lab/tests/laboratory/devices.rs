@@ -193,8 +193,7 @@ fn the_documented_boards_are_the_built_in_ones() {
     for name in Board::names() {
         let board = Board::named(name).expect("built in");
         let line = page.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
-        let line =
-            line.unwrap_or_else(|| panic!("docs/devices.md lacks {name}")).replace(',', "");
+        let line = line.unwrap_or_else(|| panic!("docs/devices.md lacks {name}")).replace(',', "");
         let bearing = match board.counts.bearing {
             Bearing::Own => "its own",
             Bearing::LowerBound => "a lower bound",
