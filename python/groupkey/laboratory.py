@@ -338,8 +338,7 @@ def reproduce(
     """Runs a published study again, and compares our values with the published ones.
 
     Args:
-        study: `"benchmark"`, `"centralized"`, `"network-impact"`, `"nishat"`, `"tgdh"`, `"peers"`, `"boards"` or
-            `"all"`.
+        study: `"benchmark"`, `"centralized"`, `"network-impact"`, `"nishat"`, `"tgdh"`, `"boards"` or `"all"`.
         quick: A few sizes and repetitions, for a first look.
         runs: Runs of each setting of `"network-impact"`.
         repetitions: Of each operation.

@@ -13,7 +13,6 @@ use groupkey_lab::audit::Finding;
 use groupkey_lab::bench::BenchRow;
 use groupkey_lab::bench::trace::ReplayRow;
 use groupkey_lab::choose::PolicyRow;
-use groupkey_lab::peers::PeerRow;
 use groupkey_lab::results::{ColumnValues, FileRow, NetworkRow};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -74,7 +73,6 @@ impl Rows {
             "audit" => Self::parsed::<Finding>(lines),
             "bench" => Self::parsed::<BenchRow>(lines),
             "network" => Self::parsed::<NetworkRow>(lines),
-            "peers" => Self::parsed::<PeerRow>(lines),
             "policy" => Self::parsed::<PolicyRow>(lines),
             "trace" => Self::parsed::<ReplayRow>(lines),
             _ => return Err(PyValueError::new_err(format!("no rows are of {kind:?}"))),

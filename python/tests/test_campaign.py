@@ -428,17 +428,3 @@ campaign({str(spec)!r}, "local", {str(out)!r}, workers=2, command={command!r})
 
 def finished(out: Path) -> list[Path]:
     return list((out / "cells").rglob("*.jsonl"))
-
-
-def test_the_parts_of_a_study_are_cells_like_others(command: str, tmp_path: Path) -> None:
-    study = {
-        "command": "reproduce peers",
-        "parts": 3,
-        "quick": True,
-        "scheme": "skdc",
-        "most-members": 3,
-    }
-    results = campaign({"cells": [study]}, folder=tmp_path, command=command)
-    assert results.cells == 3
-    names = [Path(part).relative_to(tmp_path).as_posix() for part in results.parts["reproduce-peers"]]
-    assert names == ["reproduce-peers/00000.parquet"]

@@ -93,7 +93,6 @@ Examples:
   groupkey audit --scheme oft             what it claims, and what breaks it
   groupkey reproduce network-impact       a published study, with a report
   groupkey reproduce all --quick          all five, for a first look
-  groupkey reproduce peers --quick        who is ahead among all schemes, where and why
   groupkey demo                           a live group over MQTT, in one process
 
 Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 3 evicted

@@ -200,7 +200,7 @@ impl ResultsFolder {
     }
 
     /// Refuses to replace results that nobody gave up.
-    pub(crate) fn refuse_to_replace(&self, earlier: Earlier) -> Result<(), Failure> {
+    fn refuse_to_replace(&self, earlier: Earlier) -> Result<(), Failure> {
         let path = self.file(RESULTS);
         match earlier == Earlier::Replace || !path.exists() {
             true => Ok(()),

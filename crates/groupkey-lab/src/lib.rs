@@ -4,7 +4,7 @@
 //! on the simulated network with the times of a [`device`]. [`results`] keeps the rows and
 //! [`statistics`] compares them. [`report`] shows everything, and [`verdict`] is how far a published
 //! finding holds. [`mod@bench`] measures what each role of a scheme computes, keeps
-//! and sends. [`audit`] attacks the claims of a scheme. [`peers`] sets schemes side by side.
+//! and sends. [`audit`] attacks the claims of a scheme.
 //!
 //! [`mod@clock`] measures, [`conditions`] describes links, and [`registry`] adds schemes to the catalogue's.
 
@@ -17,7 +17,6 @@ pub mod conditions;
 pub mod device;
 mod interruptible_carrier;
 pub mod part;
-pub mod peers;
 pub mod plan;
 pub mod report;
 pub mod results;

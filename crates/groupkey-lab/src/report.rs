@@ -16,7 +16,6 @@ mod figure_file;
 mod lines;
 mod network;
 mod page;
-mod peers;
 mod published;
 mod scheme;
 mod sections;
@@ -33,7 +32,5 @@ pub use self::content::{
     Reproduction, Source, TimeQuantity,
 };
 pub use self::figure_file::{FigureFile, figures};
-pub use self::peers::{PeerPage, render_peers};
 pub use self::sections::render;
 pub use self::studies::{Overview, overview};
-pub(crate) use self::text::capitalised;

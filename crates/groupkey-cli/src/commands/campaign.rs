@@ -47,8 +47,7 @@ The file has commands whose options are lists; each combination is a cell:
   runs = 10
 
 Studies have --part, and parts = 50 is --part=1/50 to --part=50/50: choose --validate, choose
---evidence-of, reproduce network-impact and reproduce peers, each of which takes the merged rows by
---from.
+--evidence-of and reproduce network-impact, each of which takes the merged rows by --from.
 
 A cell's output is kept under a hash of its command, of the files that the command names and of the
 version of groupkey. Interrupted or killed, the same command goes on where it was. Machines that

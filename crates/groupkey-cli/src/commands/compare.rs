@@ -11,7 +11,6 @@ use groupkey_lab::bench::BenchHeader;
 use groupkey_lab::bench::compare::{Comparable, Comparison, Match};
 use groupkey_lab::bench::trace::ReplayRow;
 use groupkey_lab::choose::{ChoiceRow, PolicyRow};
-use groupkey_lab::peers::PeerRow;
 use groupkey_lab::results::{
     self, FileHeader, ResultsError, ResultsHeader, ResultsKind, RunHeader,
 };
@@ -86,7 +85,6 @@ pub(crate) fn run(arguments: &CompareArguments, out: &mut dyn Write) -> Result<(
         ResultsKind::Benchmark => compare::<BenchHeader>(arguments, out),
         ResultsKind::Choice => compare::<RunHeader<ChoiceRow>>(arguments, out),
         ResultsKind::Network => compare::<ResultsHeader>(arguments, out),
-        ResultsKind::Peers => compare::<RunHeader<PeerRow>>(arguments, out),
         ResultsKind::Policy => compare::<RunHeader<PolicyRow>>(arguments, out),
         ResultsKind::Trace => compare::<RunHeader<ReplayRow>>(arguments, out),
     }

@@ -1,9 +1,8 @@
-//! `groupkey reproduce`: published studies, run again, and peers side by side.
+//! `groupkey reproduce`: published studies, run again.
 
 mod all;
 mod boards;
 mod network_impact;
-mod peers;
 mod printing;
 mod recorded;
 mod study;
@@ -20,7 +19,7 @@ use crate::failure::Failure;
 #[derive(Args, Debug)]
 #[command(
     arg_required_else_help = false,
-    override_usage = "groupkey reproduce <all|benchmark|boards|centralized|network-impact|nishat|peers|tgdh> [OPTIONS]"
+    override_usage = "groupkey reproduce <all|benchmark|boards|centralized|network-impact|nishat|tgdh> [OPTIONS]"
 )]
 pub(crate) struct ReproduceArguments {
     /// The study to run.
@@ -47,8 +46,6 @@ enum StudyCommand {
     /// Nishat on an ESP32: sizes, times, energy (Prantl et al. 2020, MASCOTS,
     /// doi 10.1109/mascots50786.2020.9285948).
     Nishat(StudyArguments),
-    /// Our own study: the schemes that an engineer would compare, who is ahead, where and why.
-    Peers(peers::PeersArguments),
     /// TGDH on ESP8266s: joins of two to five members (Prantl et al. 2022, VTC,
     /// doi 10.1109/vtc2022-spring54318.2022.9860762).
     Tgdh(StudyArguments),
@@ -63,7 +60,6 @@ pub(crate) fn run(arguments: &ReproduceArguments, out: &mut dyn Write) -> Result
         StudyCommand::Centralized(arguments) => study::run(named("centralized"), arguments, out),
         StudyCommand::NetworkImpact(arguments) => network_impact::run(arguments, out),
         StudyCommand::Nishat(arguments) => study::run(named("nishat"), arguments, out),
-        StudyCommand::Peers(arguments) => peers::run(arguments, out),
         StudyCommand::Tgdh(arguments) => study::run(named("tgdh"), arguments, out),
     }
 }

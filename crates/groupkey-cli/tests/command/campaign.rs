@@ -54,46 +54,6 @@ fn however_the_cells_are_shared_out_the_rows_are_the_same() {
     groupkey_in(folder.path(), &report).success();
 }
 
-/// A study that machines share out in parts is put together by its own command, to the same bytes.
-#[test]
-fn a_study_in_parts_is_the_study() {
-    let folder = Folder::new();
-    let few = "reproduce peers --quick --scheme skdc,lkh-group --most-members 10 --seed 3";
-    let spec = "[[cells]]\ncommand = \"reproduce peers\"\nparts = 5\nquick = true\n\
-                scheme = \"skdc,lkh-group\"\nmost-members = 10\nseed = 3\n\n\
-                [[cells]]\ncommand = \"net\"\nscenario = [\"a.toml\", \"b.toml\"]\nruns = 2\n\
-                seed = [1, 2]\n";
-    folder.file("spec.toml", spec);
-    for (name, scheme) in [("a.toml", "skdc"), ("b.toml", "tgdh")] {
-        let group = format!("[group]\nscheme = \"{scheme}\"\nmembers = 4\n");
-        folder.file(name, &format!("description = \"small\"\n{group}"));
-    }
-    for shard in ["3/3", "1/3", "2/3"] {
-        campaign(&folder, &format!("run spec.toml --out parts --shard {shard}")).success();
-    }
-    campaign(&folder, "merge spec.toml --out parts").success();
-
-    let run = |words: &str| {
-        groupkey_in(folder.path(), &words.split_whitespace().collect::<Vec<_>>()).success()
-    };
-    let read = |name: &str| fs::read(folder.path().join(name)).expect("it was written");
-    let names = ["results.jsonl", "summary.csv", "summary.parquet", "report.html"];
-    let results = names.map(|name| format!("groupkey-results/peers/{name}"));
-    run(few);
-    let whole = results.each_ref().map(|name| read(name));
-    run(&format!("{few} --fresh --from parts/reproduce-peers.jsonl"));
-    for (name, whole) in results.iter().zip(whole) {
-        assert!(read(name) == whole, "{name} differs");
-    }
-    assert!(!read("parts/reproduce-peers.parquet").is_empty());
-    let alone = ["a", "b"].map(|name| {
-        let seeds = [1, 2]
-            .map(|seed| run(&format!("net --json --scenario {name}.toml --runs 2 --seed {seed}")));
-        seeds.concat()
-    });
-    assert_eq!(read("parts/net.jsonl"), alone.concat().as_bytes());
-}
-
 #[test]
 fn a_finished_cell_does_not_run_again_and_a_changed_one_does() {
     let folder = Folder::new();
@@ -183,7 +143,7 @@ fn the_shipped_studies_have_parts() {
     for (name, cells, last) in [
         ("evidence", 45 + 60, "groupkey choose --json --evidence-of=times --part=60/60"),
         ("validate", 50, "groupkey choose --json --validate --part=50/50"),
-        ("studies", 30 + 50, "groupkey reproduce peers --json --part=50/50"),
+        ("studies", 30, "groupkey reproduce network-impact --json --part=30/30"),
     ] {
         let spec = format!("examples/campaigns/{name}.toml");
         let listed = groupkey_in(&root, &["campaign", "cells", &spec]).success();

@@ -44,7 +44,6 @@ mod probe;
 mod report;
 mod reproduce;
 mod reproduce_all;
-mod reproduce_peers;
 mod schemes;
 mod serve;
 mod soak;

@@ -1,8 +1,10 @@
 //! The schemes that foreign libraries compute, on the bench of all others.
 
+use std::fs;
+
 use serde_json::Value;
 
-use crate::finished::groupkey;
+use crate::finished::{Folder, groupkey, groupkey_in};
 
 const BOTH: [&str; 2] = ["mls-rs", "openmls"];
 
@@ -49,6 +51,22 @@ fn mls_is_measured_role_by_role() {
         for role in ["sponsor", "member", "new-member"] {
             assert!(rows.iter().any(|row| row["role"] == role), "{id}: {role}");
         }
+    }
+}
+
+#[test]
+fn a_report_draws_the_libraries_beside_a_scheme_of_ours() {
+    let folder = Folder::new();
+    let run = |line: &str| {
+        groupkey_in(folder.path(), &line.split_whitespace().collect::<Vec<_>>()).success()
+    };
+    let of = "--scheme treekem,mls-rs,openmls --members 4 --operation remove";
+    run(&format!("net {of} --delay 1 --runs 1 --out simulated"));
+    run(&format!("bench {of} --repetitions 2 --out measured"));
+    run("report simulated measured");
+    let page = fs::read_to_string(folder.path().join("report.html")).expect("a page");
+    for words in BOTH.into_iter().chain(["Leave: distributed schemes", "measured rows"]) {
+        assert!(page.contains(words), "{words} is not on the page");
     }
 }
 

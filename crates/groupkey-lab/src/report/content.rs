@@ -9,7 +9,6 @@ use crate::audit::{Finding, recorded};
 use crate::bench::trace::ReplayRow;
 use crate::bench::{BenchHeader, BenchRow};
 use crate::choose::{ChoiceRow, PolicyRow};
-use crate::peers::PeerRow;
 use crate::results::{
     FileHeader, NetworkRow, Origin, ResultsError, ResultsHeader, ResultsKind, RunHeader, RunRow,
     read_jsonl,
@@ -35,8 +34,6 @@ pub struct Report {
     pub choices: Vec<(usize, ChoiceRow)>,
     /// What policies did, by their sources.
     pub policies: Vec<(usize, PolicyRow)>,
-    /// Peers side by side, by their sources.
-    pub peers: Vec<(usize, PeerRow)>,
     /// The findings of audits. About other schemes that have rows, the page shows those that are
     /// recorded.
     pub findings: Vec<Finding>,
@@ -260,12 +257,6 @@ impl Report {
         self.policies.extend(rows.into_iter().map(|row| (source, row)));
     }
 
-    /// Adds peers side by side.
-    pub fn add_peers(&mut self, header: &RunHeader<PeerRow>, rows: Vec<PeerRow>) {
-        let source = self.add_source(header, rows.len());
-        self.peers.extend(rows.into_iter().map(|row| (source, row)));
-    }
-
     /// Reads a results file of any kind; its header or its first row tells which. Returns how the
     /// file differs from the file that was to be written, if it does.
     pub fn read(&mut self, path: &Path) -> Result<Option<String>, ResultsError> {
@@ -285,10 +276,6 @@ impl Report {
             ResultsKind::Network => {
                 let (header, rows) = read_jsonl::<ResultsHeader>(path)?;
                 self.add_network(header, rows);
-            }
-            ResultsKind::Peers => {
-                let (header, rows) = read_jsonl(path)?;
-                self.add_peers(&header, rows);
             }
             ResultsKind::Policy => {
                 let (header, rows) = read_jsonl(path)?;
@@ -322,8 +309,7 @@ impl Report {
         let simulated = self.network_rows().map(|row| &*row.setting.scheme);
         let traced = self.traces.iter().map(|(_, row)| &*row.scheme);
         let chosen = self.choices.iter().map(|(_, row)| &*row.scheme);
-        let compared = self.peers.iter().map(|(_, row)| &*row.scheme);
-        measured.chain(simulated).chain(traced).chain(chosen).chain(compared)
+        measured.chain(simulated).chain(traced).chain(chosen)
     }
 
     /// Returns the rows of all network studies.

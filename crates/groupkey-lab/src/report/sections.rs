@@ -9,7 +9,7 @@ use super::page::{Data, Page, PageBlock, Part, Section};
 use super::style::{Style, Styles};
 use super::table::{PageColumn, PageTable};
 use super::text::capitalised;
-use super::{audit, benchmark, comparison, peers, published, scheme, verdicts};
+use super::{audit, benchmark, comparison, published, scheme, verdicts};
 use crate::audit::Finding;
 
 /// The most rows of benchmarks that a page shows. A browser must hold all of them.
@@ -93,7 +93,6 @@ fn tiles(report: &Report, styles: &Styles, findings: &[Finding]) -> Vec<(String,
     tile(runs, "run of them", "runs of them");
     tile(report.traces.len(), "row of traces", "rows of traces");
     tile(report.choices.len(), "candidate", "candidates");
-    tile(report.peers.len(), "row of peers", "rows of peers");
     tile(devices.len(), "device modelled", "devices modelled");
     tile(findings.len(), "claim or attack audited", "claims and attacks audited");
     tiles
@@ -179,7 +178,6 @@ fn rows_section(report: &Report, entries: &[Entry], styles: &Styles) -> Option<S
         comparison::trace_table(report, styles),
         comparison::choice_table(report, styles),
         comparison::policy_table(report),
-        peers::table_of(report, styles).without_empty(),
     ];
     let mut blocks = Vec::new();
     for mut table in tables.into_iter().filter(|table| !table.is_empty()) {
@@ -284,9 +282,8 @@ fn data(report: &Report, entries: &[Entry], findings: &[Finding]) -> Value {
     let simulated = report.network_rows().map(|row| json!(row));
     let traced = report.traces.iter().map(|(_, row)| json!(row));
     let chosen = report.choices.iter().map(|(_, row)| json!(row));
-    let compared = report.peers.iter().map(|(_, row)| json!(row));
     let mut rows: Vec<Value> =
-        measured.chain(simulated).chain(traced).chain(chosen).chain(compared).collect();
+        measured.chain(simulated).chain(traced).chain(chosen).collect();
     for fields in rows.iter_mut().filter_map(Value::as_object_mut) {
         fields.retain(|name, _| !name.starts_with("samples"));
     }

@@ -53,7 +53,7 @@ pub(super) fn operation(id: &str) -> &str {
 }
 
 /// Returns the text with a capital first letter.
-pub(crate) fn capitalised(text: &str) -> String {
+pub(super) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

@@ -8,7 +8,6 @@ use crate::audit::Finding;
 use crate::bench::BenchHeader;
 use crate::bench::trace::ReplayRow;
 use crate::choose::{ChoiceRow, PolicyRow};
-use crate::peers::PeerRow;
 
 /// What the rows of a results file are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,8 +20,6 @@ pub enum ResultsKind {
     Choice,
     /// Times of operations in networks: `groupkey net`.
     Network,
-    /// Schemes side by side: `groupkey reproduce peers`.
-    Peers,
     /// What a policy put in force: `groupkey net --scenario`.
     Policy,
     /// What a trace costs each role: `groupkey trace --replay`.
@@ -31,12 +28,11 @@ pub enum ResultsKind {
 
 impl ResultsKind {
     /// All kinds.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 6] = [
         Self::Audit,
         Self::Benchmark,
         Self::Choice,
         Self::Network,
-        Self::Peers,
         Self::Policy,
         Self::Trace,
     ];
@@ -62,7 +58,6 @@ impl ResultsKind {
             Self::Benchmark => BenchHeader::FORMAT,
             Self::Choice => RunHeader::<ChoiceRow>::FORMAT,
             Self::Network => ResultsHeader::FORMAT,
-            Self::Peers => RunHeader::<PeerRow>::FORMAT,
             Self::Policy => RunHeader::<PolicyRow>::FORMAT,
             Self::Trace => RunHeader::<ReplayRow>::FORMAT,
         }
@@ -75,7 +70,6 @@ impl ResultsKind {
             Self::Benchmark => "a benchmark",
             Self::Choice => "candidates of a choice",
             Self::Network => "a study of a network",
-            Self::Peers => "schemes side by side",
             Self::Policy => "what a policy did",
             Self::Trace => "the costs of a trace",
         }
@@ -87,7 +81,6 @@ impl ResultsKind {
             Self::Benchmark => is_row::<<BenchHeader as FileHeader>::Row>(line),
             Self::Choice => is_row::<ChoiceRow>(line),
             Self::Network => is_row::<<ResultsHeader as FileHeader>::Row>(line),
-            Self::Peers => is_row::<PeerRow>(line),
             Self::Policy => is_row::<PolicyRow>(line),
             Self::Trace => is_row::<ReplayRow>(line),
         }

@@ -1,4 +1,4 @@
-//! The header of runs of which nothing is to be continued: audits, traces, choices, policies and peers.
+//! The header of runs of which nothing is to be continued: audits, traces, choices and policies.
 
 use std::marker::PhantomData;
 

@@ -18,7 +18,7 @@ use crate::provenance::COMMIT;
 /// One command, with one value for each option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CampaignCell {
-    /// The command: `net`, or `reproduce peers`.
+    /// The command: `net`, or `reproduce network-impact`.
     pub(crate) command: String,
     /// Its options, without dashes, each with what it is given: once for each value. An option that
     /// is a flag has no value.

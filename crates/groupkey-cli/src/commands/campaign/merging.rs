@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use groupkey_lab::audit::Finding;
 use groupkey_lab::bench::trace::ReplayRow;
 use groupkey_lab::choose::PolicyRow;
-use groupkey_lab::peers::PeerRow;
 use groupkey_lab::results::{
     self, FileHeader, ResultsHeader, ResultsKind, RunHeader, write_csv, write_parquet,
 };
@@ -75,7 +74,6 @@ fn columns(folder: &CellFolder, name: &str, rows: &Path) -> Result<Option<[PathB
     let tables = match ResultsKind::of(rows) {
         Ok(ResultsKind::Audit) => tables::<RunHeader<Finding>>(rows),
         Ok(ResultsKind::Network) => tables::<ResultsHeader>(rows),
-        Ok(ResultsKind::Peers) => tables::<RunHeader<PeerRow>>(rows),
         Ok(ResultsKind::Policy) => tables::<RunHeader<PolicyRow>>(rows),
         Ok(ResultsKind::Trace) => tables::<RunHeader<ReplayRow>>(rows),
         // No cell prints rows of another kind.

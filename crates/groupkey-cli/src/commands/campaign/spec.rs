@@ -190,7 +190,7 @@ fn parts(value: &Value) -> Result<Vec<OptionValue>, String> {
     Ok((1..=parts).map(|part| Some(vec![format!("{part}/{parts}")])).collect())
 }
 
-/// Returns a command by its words: `reproduce peers`.
+/// Returns a command by its words: `reproduce network-impact`.
 fn subcommand<'c>(cli: &'c clap::Command, words: &str) -> Option<&'c clap::Command> {
     words.split(' ').try_fold(cli, |command, word| command.find_subcommand(word))
 }
@@ -214,8 +214,7 @@ fn known(names: &[&str]) -> String {
 }
 
 /// The commands whose output depends on nothing but their arguments and files.
-const COMMANDS: &[&str] =
-    &["audit", "choose", "net", "reproduce network-impact", "reproduce peers", "trace"];
+const COMMANDS: &[&str] = &["audit", "choose", "net", "reproduce network-impact", "trace"];
 
 /// The commands of which only parts are cells.
 const STUDY: &str = "reproduce ";
@@ -289,10 +288,10 @@ set = [["members.now=50", "members.most=60"], "members.now=70"]
 
     #[test]
     fn the_parts_of_a_commands_work_are_a_cell_each() {
-        let text = "[[cells]]\ncommand = \"reproduce peers\"\nparts = 2\nseed = [1, 2]";
+        let text = "[[cells]]\ncommand = \"reproduce network-impact\"\nparts = 2\nseed = [1, 2]";
         let spec = Spec::parse(text).expect("it is good");
         let cells: Vec<_> = (0..spec.len()).map(|place| spec.cell(place).to_string()).collect();
-        let head = "groupkey reproduce peers --json";
+        let head = "groupkey reproduce network-impact --json";
         assert_eq!(cells.len(), 4);
         assert_eq!(cells[0], format!("{head} --part=1/2 --seed=1"));
         assert_eq!(cells[3], format!("{head} --part=2/2 --seed=2"));
@@ -312,7 +311,11 @@ set = [["members.now=50", "members.most=60"], "members.now=70"]
             ("[[cells]]\ncommand = \"net\"\nscheme = \"\"", "the text is empty", 3),
             ("[[cells]]\ncommand = \"choose\"\nparts = 0", "parts is a whole number", 3),
             ("[[cells]]\ncommand = \"net\"\nparts = 2", "no option --parts", 3),
-            ("[[cells]]\nquick = true\ncommand = \"reproduce peers\"", "in how many parts", 3),
+            (
+                "[[cells]]\nquick = true\ncommand = \"reproduce network-impact\"",
+                "in how many parts",
+                3,
+            ),
             ("cells = []", "there are no [[cells]]", 1),
             ("seed = 1\n[[cells]]\ncommand = \"net\"", "unknown field `seed`", 1),
         ] {

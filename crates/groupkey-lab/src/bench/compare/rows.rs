@@ -5,7 +5,6 @@ use crate::audit::Finding;
 use crate::bench::trace::ReplayRow;
 use crate::bench::{BenchRow, rounds};
 use crate::choose::{ChoiceRow, PolicyRow};
-use crate::peers::PeerRow;
 use crate::results::{NetworkRow, RunSample};
 use crate::statistics::Moments;
 
@@ -189,13 +188,5 @@ impl Comparable for ChoiceRow {
 impl Comparable for PolicyRow {
     const KEY: &'static [&'static str] = &["what", "candidate", "from_s"];
     const VARYING: &'static [&'static str] = &[];
-    const TIME: Option<&'static str> = None;
-}
-
-impl Comparable for PeerRow {
-    const KEY: &'static [&'static str] = &["scheme", "operation", "past", "network", "members"];
-    // What is measured is not compared: the benchmark does that, with its repetitions.
-    const VARYING: &'static [&'static str] =
-        &["seed", "measured_sender_us", "measured_member_us", "measured_newcomer_us"];
     const TIME: Option<&'static str> = None;
 }
