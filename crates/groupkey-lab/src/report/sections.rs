@@ -282,8 +282,7 @@ fn data(report: &Report, entries: &[Entry], findings: &[Finding]) -> Value {
     let simulated = report.network_rows().map(|row| json!(row));
     let traced = report.traces.iter().map(|(_, row)| json!(row));
     let chosen = report.choices.iter().map(|(_, row)| json!(row));
-    let mut rows: Vec<Value> =
-        measured.chain(simulated).chain(traced).chain(chosen).collect();
+    let mut rows: Vec<Value> = measured.chain(simulated).chain(traced).chain(chosen).collect();
     for fields in rows.iter_mut().filter_map(Value::as_object_mut) {
         fields.retain(|name, _| !name.starts_with("samples"));
     }

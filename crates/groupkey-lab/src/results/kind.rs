@@ -28,14 +28,8 @@ pub enum ResultsKind {
 
 impl ResultsKind {
     /// All kinds.
-    pub const ALL: [Self; 6] = [
-        Self::Audit,
-        Self::Benchmark,
-        Self::Choice,
-        Self::Network,
-        Self::Policy,
-        Self::Trace,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Audit, Self::Benchmark, Self::Choice, Self::Network, Self::Policy, Self::Trace];
 
     /// Returns the kind of a results file, by its header or by its first row.
     pub fn of(path: &Path) -> Result<Self, ResultsError> {
