@@ -33,8 +33,6 @@ use crate::commands::ticket::TicketArguments;
 #[cfg(feature = "live")]
 use crate::commands::token::TokenArguments;
 use crate::commands::trace::TraceArguments;
-#[cfg(all(target_os = "linux", feature = "live"))]
-use crate::commands::validate::ValidateArguments;
 
 /// Choose a group key scheme with evidence.
 ///
@@ -54,7 +52,7 @@ Choose and compare:
   choose      which scheme fits a group's requirements, with the evidence
   schemes     the schemes: class, provenance, operations, claims, parameters
   bench       what each role of a scheme computes, keeps and sends
-  net         how long until all have the new key, in a simulated or real net
+  net         how long until all have the new key, in a simulated network
   audit       attack schemes: their claims beside what an adversary gets
   report      a page of results: charts, a section for each scheme, tables
   compare     two results files: what changed, and what may be noise
@@ -74,7 +72,6 @@ Run a live group:
 
 Check groupkey itself:
   reproduce   published studies, run again and compared with ours
-  validate    the simulator beside a real broker and the kernel's TCP
   soak        live groups that fail at random: no key gets into wrong hands
 
 Install it:
@@ -170,13 +167,12 @@ pub(crate) enum CliCommand {
     /// Join a live group over an MQTT broker as a member.
     #[cfg(feature = "live")]
     Member(MemberArguments),
-    /// Run schemes in a network, simulated or real: how long until every member has the new key.
+    /// Run schemes in a simulated network: how long until every member has the new key.
     ///
     /// Every party runs the scheme's own code. The network between the parties is simulated: links
     /// with delay and loss, Linux's TCP, MQTT through one broker. A member's computation takes as
     /// long as it takes on the chosen device. Lists, separated by commas, give one row for each
     /// combination. The same arguments and seed give the same numbers, with any number of threads.
-    /// With --live a real broker carries the same messages.
     Net(Box<NetArguments>),
     /// Make a results page: charts, a section per scheme, a comparison table.
     Report(ReportArguments),
@@ -202,13 +198,6 @@ pub(crate) enum CliCommand {
     Soak(SoakArguments),
     /// Generate a random trace of joins and leaves, or replay a trace.
     Trace(Box<TraceArguments>),
-    /// Measure through a real broker and the kernel's TCP, and compare the simulator with it.
-    ///
-    /// Starts a Mosquitto behind a network device of its own that delays and drops packets. Runs
-    /// operations of groups through it, or single messages with --probe. Reports for each
-    /// combination how far the simulated time is from the measured time.
-    #[cfg(all(target_os = "linux", feature = "live"))]
-    Validate(Box<ValidateArguments>),
 }
 
 #[cfg(test)]

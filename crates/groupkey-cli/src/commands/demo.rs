@@ -32,8 +32,7 @@ Examples:
   groupkey demo --scheme skdc --members 20
   groupkey demo --operations 20                 members come and go, and each change is timed
   groupkey demo --members 50 --change skdc      another scheme, while members talk
-  groupkey demo --members 1000 --operations 20 --broker localhost:1883 --qos 2 --json
-  sudo unshare --net groupkey demo --members 200 --operations 200 --loss 5 --delay 100")]
+  groupkey demo --members 1000 --operations 20 --broker localhost:1883 --qos 2 --json")]
 pub(crate) struct DemoArguments {
     /// The scheme, which must have a controller.
     #[arg(long, default_value = "lkh-group", value_parser = value_parsers::scheme_with_controller())]
@@ -81,7 +80,7 @@ pub(crate) fn run(arguments: &DemoArguments, out: &mut dyn Write) -> Result<(), 
     let form = form_of(scheme)?;
     let next = change.map(form_of).transpose()?;
     let tokio = Tokio::new().map_err(|error| Failure::running(error.to_string()))?;
-    let network = DemoBroker::new(network, seed)?;
+    let network = DemoBroker::new(network)?;
     let devices = members + operations.map_or(1, |operations| operations.div_ceil(2));
     if !json {
         let text = format!(

@@ -19,14 +19,8 @@ pub(crate) mod demo;
 pub(crate) mod device;
 #[cfg(feature = "live")]
 mod http_listener;
-#[cfg(all(target_os = "linux", feature = "live"))]
-mod impaired_broker;
 #[cfg(feature = "live")]
 mod key_export;
-#[cfg(feature = "live")]
-mod link_arguments;
-#[cfg(all(target_os = "linux", feature = "live"))]
-mod live_plans;
 pub(crate) mod man;
 #[cfg(feature = "live")]
 pub(crate) mod member;
@@ -46,8 +40,6 @@ pub(crate) mod ticket;
 #[cfg(feature = "live")]
 pub(crate) mod token;
 pub(crate) mod trace;
-#[cfg(all(target_os = "linux", feature = "live"))]
-pub(crate) mod validate;
 
 use std::io::Write;
 
@@ -77,8 +69,6 @@ pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
         Some(CliCommand::Reproduce(arguments)) => reproduce::run(arguments, out),
         Some(CliCommand::Schemes(arguments)) => schemes::run(arguments, out),
         Some(CliCommand::Trace(arguments)) => trace::run(arguments, out),
-        #[cfg(all(target_os = "linux", feature = "live"))]
-        Some(CliCommand::Validate(arguments)) => validate::run(arguments, out),
         #[cfg(feature = "live")]
         Some(CliCommand::Demo(arguments)) => demo::run(arguments, out),
         #[cfg(feature = "live")]

@@ -1,8 +1,6 @@
-//! `groupkey net`: schemes in a simulated network, or live in a real one.
+//! `groupkey net`: schemes in a simulated network.
 
 mod group;
-#[cfg(target_os = "linux")]
-mod live;
 mod network;
 mod outages;
 mod policy;
@@ -39,8 +37,6 @@ Examples:
   groupkey net --probe --loss 0,10 --qos 0,1,2 --payload 20,2000
   groupkey net --scenario examples/scenarios/platoon.toml
   groupkey net --scenario examples/scenarios/auto.toml
-  sudo groupkey net --live --scheme skdc --members 10 --loss 5 --delay 50
-  groupkey net --live --broker localhost:1883 --members 10 --runs 5
 
 Reading a row: the mean is the time from the moment at which the controller, or without one the
 group, begins the operation until the last member has the new key (with --request, from the
@@ -59,10 +55,7 @@ until the next change. The times are those of the others. Asked counts requests 
 missed.
 
 What precedes an operation is done first, in the order create, add, remove, rekey, send, batch, as
-far as the scheme has it: remove is from a group that one more member has joined.
-
-With --live, a party still pauses for as long as its device would compute, and longer if this
-machine does; late is how much the emulator delayed each packet beyond what was asked.")]
+far as the scheme has it: remove is from a group that one more member has joined.")]
 pub(crate) struct NetArguments {
     #[command(flatten)]
     group: group::GroupArguments,
@@ -79,18 +72,13 @@ pub(crate) struct NetArguments {
     #[command(flatten)]
     probe: probe::ProbeArguments,
 
-    #[cfg(target_os = "linux")]
-    #[command(flatten)]
-    live: live::LiveArguments,
-
     /// Take the settings from a file instead; docs/scenarios.md describes it. Only --runs and
     /// --seed can be combined with it.
     #[arg(
         long,
         value_name = "FILE",
         conflicts_with_all = [
-            "GroupArguments", "NetworkArguments", "LinkArguments", "OutageArguments",
-            "ProbeArguments",
+            "GroupArguments", "NetworkArguments", "OutageArguments", "ProbeArguments",
         ],
     )]
     scenario: Option<PathBuf>,
@@ -125,8 +113,6 @@ pub(crate) struct OutputArguments {
 /// Runs what the arguments ask for, and prints the results.
 pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let OutputArguments { json, samples, threads, .. } = arguments.output;
-    #[cfg(target_os = "linux")]
-    arguments.live.refuse_without_live()?;
     if arguments.probe.is_asked_for() {
         let (probe, network) = (&arguments.probe, &arguments.network);
         return probe::run(probe, network, arguments.runs.seed(), json, out);
@@ -136,13 +122,6 @@ pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), F
     if let Some(path) = &arguments.scenario
         && let Some(mut scenario) = AdaptiveScenario::load(path).map_err(unreadable)?
     {
-        #[cfg(target_os = "linux")]
-        if arguments.live.is_asked_for() {
-            return Err(Failure::input(
-                "--live runs a scheme that the scenario names, not \"auto\"",
-            )
-            .with_help("groupkey serve --scheme auto runs a policy live"));
-        }
         scenario.runs = arguments.runs.runs.unwrap_or(scenario.runs);
         scenario.seed = arguments.runs.seed.unwrap_or(scenario.seed);
         let folder = arguments.output.keeping.folder()?;
@@ -155,10 +134,6 @@ pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), F
         (true, false) => Format::Json,
         (true, true) => Format::JsonWithSamples,
     };
-    #[cfg(target_os = "linux")]
-    if arguments.live.is_asked_for() {
-        return live::run(&arguments.live, &plans, arguments.runs.seed(), format, keeping, out);
-    }
     if let (Some(title), Format::Table) = (title, format) {
         writeln!(out, "{title}")?;
     }
@@ -172,7 +147,6 @@ impl Keeping {
     /// Writes the rows of these plans, and a page of them.
     pub(crate) fn keep(
         self,
-        study: &str,
         plans: &[Plan],
         rows: Vec<NetworkRow>,
     ) -> Result<Option<ResultsFiles>, Failure> {
@@ -180,7 +154,7 @@ impl Keeping {
         let header = ResultsHeader {
             format: ResultsHeader::FORMAT.to_owned(),
             version: ResultsHeader::VERSION,
-            study: study.to_owned(),
+            study: "network".to_owned(),
             seed: plan.seed,
             runs: plan.runs,
             commit: provenance::COMMIT.to_owned(),

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use groupkey_testbed::impairment::Mosquitto;
+use groupkey_testbed::mosquitto::Mosquitto;
 
 use crate::broker::{mosquitto, three_mosquittos};
 use crate::finished::{Folder, GROUPKEY, groupkey_in, or_skip};

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use groupkey_testbed::impairment::Mosquitto;
+use groupkey_testbed::mosquitto::Mosquitto;
 use serde_json::Value;
 
 use crate::bridge::{PATIENCE, Program, key};

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 use std::process::Command;
 
-use groupkey_testbed::impairment::Mosquitto;
+use groupkey_testbed::mosquitto::Mosquitto;
 
 use crate::finished::or_skip;
 

@@ -1,9 +1,9 @@
 //! The certificates that `docs/run.md` makes.
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-use groupkey_testbed::impairment::Mosquitto;
+use groupkey_testbed::mosquitto::Mosquitto;
 
 use crate::book::read;
 use crate::broker::mosquitto_with;

@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use crate::broker::mosquitto;
-use crate::finished::{groupkey, or_skip};
-use crate::validate::unshared;
+use crate::finished::groupkey;
 
 #[test]
 fn two_hundred_members_get_every_key_once() {
@@ -33,15 +32,6 @@ fn a_group_changes_its_scheme_and_misses_nothing() {
     assert_eq!(groupkey("demo --change skdc --operations 2").code, 2);
 }
 
-/// In a network of its own, with 5 % of the packets lost and 100 ms each way.
-#[test]
-fn in_a_bad_network_a_group_changes_its_scheme_and_misses_nothing() {
-    let arguments = "--net -- GROUPKEY demo --members 20 --change skdc --loss 5 --delay 100 --json";
-    let finished = or_skip("in_a_bad_network_a_group_changes", unshared(arguments));
-    let Some(finished) = finished else { return };
-    assert_nobody_missed(&finished.objects(), 20);
-}
-
 fn assert_nobody_missed(objects: &[Value], members: u64) {
     let [change] = objects else { panic!("{objects:?}") };
     assert_eq!((&change["operation"], &change["members"]), (&"change".into(), &members.into()));
@@ -64,23 +54,6 @@ fn the_embedded_broker_speaks_both_versions() {
     let finished = groupkey("demo --mqtt 4");
     assert_eq!(finished.code, 2);
     assert!(finished.stderr.contains("3.1.1, 5"), "{}", finished.stderr);
-}
-
-/// In a network of its own, with 5 % of the packets lost and 100 ms each way.
-#[test]
-fn a_bad_network_loses_no_key() {
-    let arguments = "--net -- GROUPKEY demo --members 20 --operations 6 --qos 2 --loss 5 \
-                     --delay 100 --json";
-    let Some(finished) = or_skip("a_bad_network_loses_no_key", unshared(arguments)) else {
-        return;
-    };
-    let objects = finished.objects();
-    assert_eq!(objects.len(), 8);
-    for row in &objects[1..7] {
-        // Two one-way delays at the very least.
-        assert!(row["everywhere_ms"].as_f64() >= Some(200.0), "{row}");
-    }
-    assert_nothing_lost(&objects[7]);
 }
 
 #[test]

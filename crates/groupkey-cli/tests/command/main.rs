@@ -36,8 +36,6 @@ mod limited_broker;
 #[cfg(feature = "mls")]
 mod mls;
 mod net;
-#[cfg(target_os = "linux")]
-mod net_live;
 mod packages;
 mod picture;
 mod probe;
@@ -48,5 +46,3 @@ mod schemes;
 mod serve;
 mod soak;
 mod ticket;
-#[cfg(target_os = "linux")]
-mod validate;

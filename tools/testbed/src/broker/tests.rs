@@ -1,12 +1,13 @@
 //! The rules of MQTT on which group keys depend, packet by packet, in both versions.
 
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use groupkey_mqtt::Version;
 
 use super::Broker;
-use crate::client::Client;
-use crate::packet::{Acknowledgement, Connect, Packet, PublishPacket, Qos};
+use crate::packet::{Acknowledgement, Connack, Connect, Packet, PublishPacket, Qos};
 
 #[test]
 fn a_message_cut_off_at_any_step_is_delivered_once() {
@@ -150,3 +151,60 @@ fn receive(client: &mut Client) -> Packet {
 }
 
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A blocking connection to a broker. It sends only what it is asked to.
+#[derive(Debug)]
+struct Client {
+    stream: TcpStream,
+    version: Version,
+    unread: Vec<u8>,
+}
+
+impl Client {
+    /// Connects. Also returns whether the broker still has the client's session. No later wait is
+    /// longer than `patience`.
+    fn connect(
+        broker: SocketAddr,
+        version: Version,
+        connect: Connect,
+        patience: Duration,
+    ) -> io::Result<(Self, bool)> {
+        let stream = TcpStream::connect_timeout(&broker, patience)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(patience))?;
+        let mut client = Self { stream, version, unread: Vec::new() };
+        client.send(&Packet::Connect(Box::new(connect)))?;
+        match client.receive()? {
+            Packet::Connack(Connack { code: 0, session_present }) => Ok((client, session_present)),
+            other => Err(io::Error::other(format!("the broker refuses the connection: {other:?}"))),
+        }
+    }
+
+    fn send(&mut self, packet: &Packet) -> io::Result<()> {
+        let bytes = packet.encode(self.version).map_err(io::Error::other)?;
+        self.stream.write_all(&bytes)
+    }
+
+    /// Waits for the next packet of any kind.
+    fn receive(&mut self) -> io::Result<Packet> {
+        loop {
+            let decoded = Packet::decode(self.version, &self.unread).map_err(io::Error::other)?;
+            if let Some((packet, length)) = decoded {
+                self.unread.drain(..length);
+                return Ok(packet);
+            }
+            let mut chunk = [0; 16 << 10];
+            match self.stream.read(&mut chunk)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                length => self.unread.extend_from_slice(&chunk[..length]),
+            }
+        }
+    }
+
+    /// Closes the connection without DISCONNECT, like a client that loses its network.
+    fn cut(self) {
+        // It does no harm if the broker closed the connection first.
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}

@@ -228,10 +228,7 @@ const MOST_PARTS: i64 = 100_000;
 const OURS: &[&str] = &[
     "against",
     "ask",
-    "broker",
-    "congestion",
     "evidence",
-    "firewall",
     "fresh",
     "help",
     "json",

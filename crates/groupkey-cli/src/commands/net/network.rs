@@ -3,22 +3,46 @@
 use clap::Args;
 use groupkey_lab::conditions::{Conditions, LossDirection};
 
-use crate::commands::link_arguments::LinkArguments;
 use crate::failure::Failure;
 use crate::number::distinct;
 use crate::{number, value_parsers};
 
 /// The links between the clients and the broker, and the messages' quality of service.
 #[derive(Args, Clone, Debug)]
-#[command(
-    next_help_heading = "Network",
-    mut_arg("loss", |loss| loss.default_value("0")),
-    mut_arg("delay", |delay| delay.default_value("0")),
-    mut_arg("qos", |qos| qos.default_value("2")),
-)]
+#[command(next_help_heading = "Network")]
 pub(crate) struct NetworkArguments {
-    #[command(flatten)]
-    links: LinkArguments,
+    /// Packets lost on each client's link, each way, in per cent (0 to 100).
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        value_delimiter = ',',
+        default_value = "0",
+        allow_negative_numbers = true,
+        value_parser = number::loss,
+    )]
+    loss: Vec<f64>,
+
+    /// One-way delay of each client's link in milliseconds.
+    #[arg(
+        long,
+        value_name = "MS",
+        value_delimiter = ',',
+        default_value = "0",
+        allow_negative_numbers = true,
+        value_parser = number::delay,
+    )]
+    delay: Vec<f64>,
+
+    /// MQTT quality of service: 0, 1 or 2.
+    #[arg(
+        long,
+        value_name = "QOS",
+        value_delimiter = ',',
+        default_value = "2",
+        allow_negative_numbers = true,
+        value_parser = number::quality_of_service,
+    )]
+    qos: Vec<u8>,
 
     /// Each packet's delay varies by up to this many milliseconds in either direction.
     #[arg(
@@ -65,8 +89,8 @@ impl NetworkArguments {
     pub(crate) fn combinations(&self) -> Result<Vec<(Conditions, u8)>, Failure> {
         self.refuse_losing_nothing()?;
         let mut combinations = Vec::new();
-        for &loss_percent in distinct(&self.links.loss) {
-            for &delay_ms in distinct(&self.links.delay) {
+        for &loss_percent in distinct(&self.loss) {
+            for &delay_ms in distinct(&self.delay) {
                 for bandwidth_kbit_s in self.bandwidths() {
                     let conditions = Conditions {
                         loss_percent,
@@ -78,7 +102,7 @@ impl NetworkArguments {
                         outages: None,
                     };
                     conditions.validate().map_err(|error| Failure::input(error.to_string()))?;
-                    let qualities = distinct(&self.links.qos);
+                    let qualities = distinct(&self.qos);
                     combinations.extend(qualities.into_iter().map(|&qos| (conditions, qos)));
                 }
             }
@@ -99,14 +123,14 @@ impl NetworkArguments {
 
     /// Returns whether any combination has QoS 2.
     pub(super) fn has_qos_2(&self) -> bool {
-        self.links.qos.contains(&2)
+        self.qos.contains(&2)
     }
 
     /// Refuses options that say how packets are lost if none are lost.
     fn refuse_losing_nothing(&self) -> Result<(), Failure> {
         let is_both = self.loss_direction == LossDirection::Both;
         let given = [("--burst", self.burst.is_some()), ("--loss-direction", !is_both)];
-        let loses_nothing = self.links.loss.iter().all(|&loss| loss == 0.0);
+        let loses_nothing = self.loss.iter().all(|&loss| loss == 0.0);
         match given.iter().find(|(_, is_given)| *is_given && loses_nothing) {
             Some((option, _)) => Err(Failure::input(format!("{option} takes a --loss"))
                 .with_help("say how much is lost, as in --loss 5")),

@@ -15,7 +15,6 @@ use super::Keeping;
 use crate::campaign;
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
-use crate::results_folder::ResultsFiles;
 use crate::table::{Column, Table, WIDER, figure_if_any};
 
 /// How rows are printed.
@@ -60,8 +59,9 @@ pub(crate) fn print(
         CampaignOutcome::Finished => {}
         interrupted => return Err(interruption(interrupted, rows.len())),
     }
-    if let Some(files) = keeping.keep("network", plans, rows)? {
-        tell(&files, format, out)?;
+    // Programs that read the rows know the files.
+    if let (Some(files), Format::Table) = (keeping.keep(plans, rows)?, format) {
+        write!(out, "\n{files}")?;
     }
     Ok(())
 }
@@ -108,13 +108,8 @@ impl FurtherColumns {
     }
 }
 
-/// Names the files, which programs that read the rows know.
-pub(super) fn tell(files: &ResultsFiles, format: Format, out: &mut dyn Write) -> io::Result<()> {
-    if format == Format::Table { write!(out, "\n{files}") } else { Ok(()) }
-}
-
 /// Reports what an interrupted run has done.
-pub(super) fn interruption(outcome: CampaignOutcome, rows: usize) -> Failure {
+fn interruption(outcome: CampaignOutcome, rows: usize) -> Failure {
     let (done, total) = match outcome {
         CampaignOutcome::Interrupted { done, total } => (done, total),
         CampaignOutcome::Finished => (rows, rows),
@@ -252,7 +247,7 @@ fn protections(plans: &[Plan]) -> String {
 
 /// Makes a table with these columns and further ones. A narrow terminal drops a column earlier if
 /// its `may_go` number is higher.
-pub(super) fn table(further: impl IntoIterator<Item = Column>) -> Table {
+fn table(further: impl IntoIterator<Item = Column>) -> Table {
     let columns = [
         Column::text("scheme"),
         Column::text("operation"),
@@ -278,7 +273,7 @@ pub(super) fn table(further: impl IntoIterator<Item = Column>) -> Table {
 }
 
 /// Returns a row's cells, without those of further columns.
-pub(super) fn cells(row: &NetworkRow) -> [String; 19] {
+fn cells(row: &NetworkRow) -> [String; 19] {
     [
         row.setting.scheme.clone(),
         row.setting.operation.clone(),
@@ -302,11 +297,8 @@ pub(super) fn cells(row: &NetworkRow) -> [String; 19] {
     ]
 }
 
-/// Formats a mean of whole numbers, or `-` if nothing was counted.
+/// Formats a mean of whole numbers.
 fn count(mean: f64) -> String {
-    if mean.is_nan() {
-        return "-".to_owned();
-    }
     if mean.fract() == 0.0 || mean >= 1000.0 { format!("{mean:.0}") } else { format!("{mean:.1}") }
 }
 

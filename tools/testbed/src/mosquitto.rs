@@ -1,13 +1,11 @@
-//! A Mosquitto for one run. The simulator's timing is compared with the timing of this broker.
+//! A Mosquitto for one test or one measurement.
 
+use std::env;
 use std::io::Write;
 use std::net::{SocketAddr, SocketAddrV4, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
-
-use super::device::Error;
-use super::search_path;
 
 /// A Mosquitto that runs until it is dropped.
 #[derive(Debug)]
@@ -20,9 +18,8 @@ impl Mosquitto {
     ///
     /// # Errors
     ///
-    /// Fails with [`Error::Command`] if Mosquitto does not start, or does not listen within five
-    /// seconds.
-    pub fn start(address: SocketAddrV4, reach: SocketAddrV4) -> Result<Self, Error> {
+    /// Fails if Mosquitto is not installed, does not start, or does not listen within five seconds.
+    pub fn start(address: SocketAddrV4, reach: SocketAddrV4) -> Result<Self, String> {
         Self::start_with(address, reach, "")
     }
 
@@ -35,15 +32,16 @@ impl Mosquitto {
         address: SocketAddrV4,
         reach: SocketAddrV4,
         further: &str,
-    ) -> Result<Self, Error> {
-        let mut child = Command::new(NAME)
+    ) -> Result<Self, String> {
+        let mut child = Command::new("mosquitto")
+            // Distributions install it where only root's search path leads.
             .args(["-c", "/dev/stdin"])
-            .env("PATH", search_path())
+            .env("PATH", env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/local/sbin")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|error| Error::Command(NAME, error.to_string()))?;
+            .map_err(|error| format!("mosquitto does not start: {error}; apt install mosquitto"))?;
         let settings = format!(
             "listener {} {}\nallow_anonymous true\npersistence false\nset_tcp_nodelay true\n\
              max_inflight_messages {}\nmax_queued_messages 0\n{further}\n",
@@ -55,24 +53,24 @@ impl Mosquitto {
         let mut mosquitto = Self(child);
         let given = stdin.is_some_and(|mut stdin| stdin.write_all(settings.as_bytes()).is_ok());
         if !given {
-            return Err(Error::Command(NAME, "it does not read its settings".to_owned()));
+            return Err("mosquitto does not read its settings".to_owned());
         }
         mosquitto.await_readiness(reach)?;
         Ok(mosquitto)
     }
 
-    fn await_readiness(&mut self, address: SocketAddrV4) -> Result<(), Error> {
+    fn await_readiness(&mut self, address: SocketAddrV4) -> Result<(), String> {
         let deadline = Instant::now() + READY_WITHIN;
         while Instant::now() < deadline {
             if let Ok(Some(status)) = self.0.try_wait() {
-                return Err(Error::Command(NAME, format!("it ended at once, with {status}")));
+                return Err(format!("mosquitto ended at once, with {status}"));
             }
             if TcpStream::connect_timeout(&SocketAddr::V4(address), READY_WITHIN).is_ok() {
                 return Ok(());
             }
             thread::sleep(Duration::from_millis(20));
         }
-        Err(Error::Command(NAME, format!("nothing listens at {address}")))
+        Err(format!("mosquitto does not listen at {address}"))
     }
 }
 
@@ -84,5 +82,4 @@ impl Drop for Mosquitto {
     }
 }
 
-const NAME: &str = "mosquitto";
 const READY_WITHIN: Duration = Duration::from_secs(5);
