@@ -1,9 +1,9 @@
-//! How much flash a member takes of a microcontroller: the table in docs/devices.md, what was recorded, and
-//! what a member of a centralized scheme does not link. Only the first row is built and the one with the
-//! signatures of suite `pq`, unless `GROUPKEY_FLASH=all` asks for all of them. Skipped where a target is not installed, unless `GROUPKEY_REQUIRE_ALL` is set.
+//! How much flash a member takes of a microcontroller, beside what was recorded, and what a member of a
+//! centralized scheme does not link. Skipped where a target is not installed, unless
+//! `GROUPKEY_REQUIRE_ALL` is set.
 
+use std::env;
 use std::path::{Path, PathBuf};
-use std::{env, fs};
 
 use groupkey::Suite;
 use groupkey::catalogue;
@@ -16,30 +16,6 @@ const SMALLEST: u64 = 24 * 1024;
 
 /// Another compiler makes other instructions.
 const TOLERANCE: f64 = 0.05;
-
-#[test]
-fn a_member_takes_as_much_flash_as_documented() {
-    let mut rows = documented();
-    let all = env::var_os("GROUPKEY_FLASH").is_some_and(|asked| asked == "all");
-    if !all {
-        let last = rows.iter().position(|row| row.features == HYBRID).expect("it is there");
-        rows.swap(1, last);
-        rows.truncate(2);
-    }
-    let mut differences = Vec::new();
-    for Row { scheme, features, flash } in &rows {
-        for (target, documented) in Target::ALL.into_iter().zip(flash) {
-            let Some(program) = built(scheme, features, target) else { return };
-            let kilobytes = program.flash_bytes() as f64 / 1000.0;
-            let target = target.name();
-            eprintln!("{scheme} {features} {target}: {kilobytes:.1}");
-            if (kilobytes - documented).abs() > documented * TOLERANCE {
-                differences.push(format!("{scheme} {target}: {kilobytes:.1}, not {documented}"));
-            }
-        }
-    }
-    assert!(differences.is_empty(), "docs/devices.md is out of date: {differences:#?}");
-}
 
 #[test]
 fn a_member_of_skdc_fits_in_24_kib_and_is_what_was_recorded() {
@@ -84,7 +60,6 @@ fn a_centralized_scheme_links_no_curve_and_no_pairing() {
             );
         }
     }
-    // The image that the table's test builds, too.
     let names = built("lkh-group", HYBRID, Target::CortexM4).expect("it was there").symbols();
     let has = |library: &str| names.iter().any(|name| name.contains(library));
     assert!(has("curve25519") && has("ml_dsa"), "the check is blind");
@@ -93,36 +68,6 @@ fn a_centralized_scheme_links_no_curve_and_no_pairing() {
 
 /// Features of a member with the signatures of suite `pq`.
 const HYBRID: &str = "centralized,signatures,suite-pq";
-
-struct Row {
-    scheme: String,
-    features: String,
-    /// In units of 1000 bytes, for each target.
-    flash: [f64; 2],
-}
-
-/// The table's rows.
-fn documented() -> Vec<Row> {
-    let page = firmware().join("../docs/devices.md");
-    let page = fs::read_to_string(page).expect("the page");
-    let table = page.split("<!-- flash -->").nth(1).expect("the table is marked");
-    let lines = table.lines().skip_while(|line| !line.starts_with("| `"));
-    let rows: Vec<Row> = lines
-        .take_while(|line| line.starts_with("| `"))
-        .map(|line| {
-            let cells: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
-            let [scheme, features, flash @ ..] = &cells[..] else { panic!("{line}") };
-            let flash: Vec<f64> = flash.iter().map(|kb| kb.parse().expect("a number")).collect();
-            Row {
-                scheme: scheme.trim_matches('`').to_owned(),
-                features: features.replace(['`', ' '], ""),
-                flash: flash.try_into().expect("a figure for each target"),
-            }
-        })
-        .collect();
-    assert!(!rows.is_empty());
-    rows
-}
 
 /// The firmware's program `member`; `None` if the target is not installed.
 fn built(scheme: &str, features: &str, target: Target) -> Option<Program> {

@@ -3,9 +3,9 @@
 //! unless `GROUPKEY_REQUIRE_ALL` is set.
 
 use std::collections::BTreeSet;
+use std::env;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
-use std::{env, fs};
 
 use groupkey::Suite;
 use groupkey::catalogue::{SCHEMES, scheme};
@@ -220,7 +220,7 @@ fn both_processors_send_the_same_bytes() {
     assert_eq!(sent(Target::CortexM4), sent(Target::Rv32imac));
 }
 
-/// What is more than [`MODEL_ERROR`] off, and why: docs/device-costs.md.
+/// What is more than [`MODEL_ERROR`] off; docs/device-costs.md says why.
 const OFF: &[(&str, &str)] = &[
     ("berkovits", "add"),
     ("berkovits", "create"),
@@ -313,64 +313,6 @@ fn a_member_of_a_large_key_tree_rekeys_within_200_000_instructions() {
         }
     }
     assert_eq!(seen, 4);
-}
-
-/// The tables of `docs/device-costs.md`.
-#[test]
-fn the_page_has_the_recorded_figures() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/device-costs.md");
-    let page = fs::read_to_string(page).expect("the page");
-    let other = MemberCost::recorded(Target::Rv32imac);
-    let mut missing = Vec::new();
-    for (row, other) in MemberCost::recorded(Target::CortexM4).iter().zip(&other) {
-        let line = if is_eviction(row) {
-            eviction(row, other)
-        } else if is_of_a_large_key_tree(row) {
-            large_key_tree(row, other)
-        } else {
-            continue;
-        };
-        if !page.contains(&line) {
-            missing.push(line);
-        }
-    }
-    assert!(missing.is_empty(), "docs/device-costs.md lacks\n{}", missing.join("\n"));
-}
-
-fn is_eviction(row: &MemberCost) -> bool {
-    let members = if row.class == "distributed" { 10 } else { 1_000 };
-    (row.operation.as_str(), row.role.as_str(), row.suite.as_str(), row.members)
-        == ("remove", "member", "standard", members)
-}
-
-fn eviction(row: &MemberCost, other: &MemberCost) -> String {
-    format!(
-        "| `{}` | {} | {} | {} | {} | {} | {} | {} |",
-        row.scheme,
-        row.members,
-        thousands(row),
-        thousands(other),
-        row.stack_bytes.unwrap_or_default(),
-        row.heap_peak_bytes.unwrap_or_default(),
-        row.heap_kept_bytes.unwrap_or_default(),
-        row.received_bytes.unwrap_or_default(),
-    )
-}
-
-fn is_of_a_large_key_tree(row: &MemberCost) -> bool {
-    matches!(row.scheme.as_str(), "lkh-user" | "lkh-key" | "lkh-group")
-        && (row.operation.as_str(), row.members) == ("remove", 10_000)
-}
-
-fn large_key_tree(row: &MemberCost, other: &MemberCost) -> String {
-    let bytes = row.received_bytes.unwrap_or_default();
-    let [here, there] = [row, other].map(thousands);
-    format!("| `{}` | `{}` | {here} | {there} | {bytes} |", row.scheme, row.suite)
-}
-
-/// A row's thousands of instructions.
-fn thousands(row: &MemberCost) -> u64 {
-    (row.instructions.unwrap_or_default() + 500) / 1_000
 }
 
 fn again(target: Target) -> String {

@@ -1,8 +1,11 @@
-//! The book in `docs/`: every page is in its table of contents, and links to what is there.
+//! The book in `docs/`: every page is in its table of contents and links to what is there, and every
+//! scheme has a page.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+
+use groupkey::catalogue::SCHEMES;
 
 #[test]
 fn the_table_of_contents_has_every_page() {
@@ -12,6 +15,25 @@ fn the_table_of_contents_has_every_page() {
     let there: BTreeSet<PathBuf> =
         pages().into_iter().filter(|page| page != Path::new("docs/SUMMARY.md")).collect();
     assert_eq!(listed, there);
+}
+
+/// A page ends with a link to the scheme's file, whose header the book prints there.
+#[test]
+fn every_scheme_has_a_page_with_a_drawing() {
+    let mut described = BTreeSet::new();
+    for page in pages().into_iter().filter(|page| page.starts_with("docs/schemes")) {
+        let text = read(&page);
+        let file = text.rsplit("[Costs, messages and deviations](../../").next();
+        let file = file.and_then(|rest| rest.strip_suffix(".rs)\n"));
+        let Some(file) = file else { continue };
+        assert!(text.contains("```text\n"), "{}: a drawing", page.display());
+        let code = read(Path::new(&format!("{file}.rs")));
+        let is_in_it = |id: &&str| code.contains(&format!("\"{id}\","));
+        described.extend(SCHEMES.iter().map(|scheme| scheme.id).filter(is_in_it));
+    }
+    for scheme in SCHEMES {
+        assert!(described.contains(scheme.id), "no page describes {}", scheme.id);
+    }
 }
 
 /// A row of the threat page is worth as much as its test.
@@ -131,7 +153,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
 
 /// All pages, as paths from the repository's root.
 fn pages() -> Vec<PathBuf> {
-    let folders = ["docs", "docs/adr", "docs/schemes"];
+    let folders = ["docs", "docs/schemes"];
     let files = folders.iter().flat_map(|folder| {
         let entries = fs::read_dir(repository().join(folder)).expect("the folder is there");
         entries.map(move |entry| Path::new(folder).join(entry.expect("readable").file_name()))

@@ -26,7 +26,6 @@ mod device;
 mod device_run;
 mod documented_commands;
 mod finished;
-mod glossary;
 mod help;
 #[cfg(target_os = "linux")]
 mod installed_files;
@@ -46,3 +45,4 @@ mod schemes;
 mod serve;
 mod soak;
 mod ticket;
+mod type_names;

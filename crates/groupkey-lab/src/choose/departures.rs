@@ -101,33 +101,3 @@ fn between_counted_turnovers_and_sizes_evidence_is_near_what_is_counted() {
 fn tag(guard: &str) -> f64 {
     GuardCost::named("standard", guard).expect("a protection").tag
 }
-
-/// The page's table is what its command prints.
-#[test]
-fn the_page_tells_how_the_broadcast_grows() {
-    let page = include_str!("../../../../docs/schemes/sd.md");
-    let mut lines = page.lines().skip_while(|line| *line != "<!-- departures -->").skip(1);
-    let cells = |line: &str| -> Vec<String> {
-        line.trim_matches('|').split('|').map(|cell| cell.trim().replace(',', "")).collect()
-    };
-    let schemes = cells(lines.next().expect("it has a head"));
-    let mut compared = 0;
-    for row in lines.skip(1).take_while(|line| line.starts_with('|')).map(cells) {
-        let departed = row[0].parse().expect("a number of departures");
-        for (id, told) in schemes.iter().zip(&row).skip(1) {
-            let scheme = scheme(id.trim_matches('`')).expect("in the catalogue");
-            let mut plan = Plan::new(scheme, 1_000);
-            plan.steps = PlanStep::history(scheme, &[Operation::Remove]);
-            plan.set_departed(departed);
-            plan.runs = 1;
-            let options = CampaignOptions { threads: 1, stop: &GOING_ON, on_progress: &|_| () };
-            let on_row = &mut |row: &NetworkRow| {
-                assert_eq!(*told, row.payload_bytes.to_string(), "{id}: {departed} departures");
-                compared += 1;
-                Ok(())
-            };
-            campaign::run(&[plan], &options, on_row).expect("it completes");
-        }
-    }
-    assert!(compared >= 16, "{compared}");
-}

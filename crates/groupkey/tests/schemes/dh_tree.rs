@@ -321,22 +321,6 @@ fn what_is_held_is_what_the_headers_say() {
     }
 }
 
-/// S001 has numbers of 2,048 bits and 4 bytes more at each node, the root included.
-#[test]
-fn the_page_has_the_sizes_of_trees() {
-    let page = include_str!("../../../../docs/schemes/tgdh.md");
-    let table = page.lines().skip_while(|line| *line != "<!-- tree -->").skip(3);
-    let rows: Vec<_> = table.take_while(|line| line.starts_with('|')).collect();
-    let computed = [2, 3, 4, 5, 10, 20, 30].map(|n| {
-        let mut rig = rig("tgdh");
-        rig.create(n).unwrap();
-        let depth = Tree::created("tgdh", n).depth(0) as usize;
-        let held = rig.party(MemberId(0).into()).footprint().permanent;
-        format!("| {n} | {} | {} |", (2 * n - 1) * (256 + 4), held - 16 - 32 * depth)
-    });
-    assert_eq!(rows, computed);
-}
-
 #[test]
 fn anybody_can_be_the_sponsor() {
     for id in IDS {

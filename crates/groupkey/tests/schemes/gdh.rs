@@ -249,9 +249,8 @@ fn the_larger_part_is_the_host() {
     }
 }
 
-/// The numbers of bytes in docs/schemes/gdh*.md come from here.
 #[test]
-fn bodies_on_the_wire_are_as_documented() {
+fn bodies_on_the_wire_have_these_bytes() {
     // Members have ids below 23, which CBOR writes in one byte, in headers too.
     let bodies = |report: &OperationReport| -> Vec<_> {
         let framing =

@@ -12,10 +12,8 @@ use groupkey_lab::bench::{
 use groupkey_lab::device::measure::Effort;
 use groupkey_lab::report::{Overview, overview, render};
 use groupkey_lab::verdict::Outcome;
-use groupkey_reproduce::expectations::{ClaimEntry, claims_page, differences, expected};
-use groupkey_reproduce::{
-    Study, StudyExtent, StudyResult, network_impact, recorded_sensitivity, studies,
-};
+use groupkey_reproduce::expectations::{ClaimEntry, differences, expected};
+use groupkey_reproduce::{Study, StudyExtent, StudyResult, network_impact, studies};
 
 const HASTE: Effort = Effort { batches: 1, batch: Duration::from_micros(20) };
 
@@ -193,10 +191,6 @@ fn the_documentation_has_the_recorded_outcomes() {
         fs::read_to_string(path).expect("it is there")
     };
     let recorded = expected();
-    assert!(
-        docs("claims.md") == claims_page(&recorded, &recorded_sensitivity()),
-        "docs/claims.md is out of date"
-    );
     let page = docs("reproduction.md");
     let studies = recorded.chunk_by(|a, b| a.study == b.study).map(|of| (of[0].study.as_str(), of));
     for (study, claims) in studies.chain([("all", &recorded[..])]) {

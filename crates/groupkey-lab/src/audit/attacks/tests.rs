@@ -99,18 +99,8 @@ fn the_same_seed_gives_the_same_findings() {
     assert_eq!(run(&configuration, 5), run(&configuration, 5));
 }
 
-/// The page has one section for each attack, with its name and its reference, and no other
-/// sections.
 #[test]
-fn the_page_lists_all_attacks() {
-    let page = include_str!("../../../../../docs/attacks.md");
-    let sections: Vec<_> = page.split("\n### ").skip(1).collect();
-    assert_eq!(sections.len(), ATTACKS.len());
-    for (section, attack) in sections.iter().zip(ATTACKS) {
-        let unwrapped = section.replace('\n', " ");
-        let head = format!("`{}`: {}  Reference: {}.", attack.id, attack.name, attack.reference);
-        assert!(unwrapped.starts_with(&head), "{head}");
-    }
+fn attacks_are_in_the_order_of_their_ids() {
     assert!(ATTACKS.is_sorted_by_key(|attack| attack.id));
 }
 

@@ -64,7 +64,8 @@
 //! member evicted with session t computes f_j for all later j. A joining member in session s has
 //! b_s and so all earlier b_j. Together they have sessions t to s - 1. In `sound`, evicted members
 //! lack f, and joining members get it for later sessions only. Healing then costs nothing more,
-//! because a member could not follow after a removal anyway.
+//! because a member could not follow after a removal anyway. Masks hide and do not protect: run
+//! neither profile without a MAC or signatures.
 //!
 //! Bodies. Keys: the session's number, the number of sessions that they are for, whether the
 //! previous generation is covered, the levels of the path's nodes, how many epochs ago each f

@@ -1,10 +1,10 @@
-//! One word, one thing: the types of the glossary exist, and no two public types have one name.
+//! One word, one thing: no two public types have one name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::book::{read, repository, sources};
+use crate::book::{repository, sources};
 
 /// Names that several public types have by design, and the reason.
 const SHARED: [(&str, &str); 4] = [
@@ -13,22 +13,6 @@ const SHARED: [(&str, &str); 4] = [
     ("Input", "the input of a state machine: of a party, and of a runtime around parties"),
     ("PublicIdentity", "with signatures and in a build without them"),
 ];
-
-#[test]
-fn every_type_of_the_glossary_exists() {
-    let types = public_types();
-    let page = read(Path::new("docs/glossary.md"));
-    let rows = page.lines().filter(|line| line.starts_with("| ") && line.contains("::"));
-    let mut words = 0;
-    for row in rows {
-        let path = row.split('`').nth(1).expect("a path in the last column");
-        let (module, name) = path.rsplit_once("::").expect("a path");
-        let files = types.get(name).into_iter().flatten();
-        assert!(files.into_iter().any(|file| is_below(file, module)), "there is no {path}");
-        words += 1;
-    }
-    assert!(words >= 40, "only {words} words");
-}
 
 /// In the files of schemes the roles have the same names by design: each file has the same shape.
 #[test]
@@ -72,19 +56,4 @@ fn public_type(line: &str) -> Option<&str> {
     let (kind, rest) = after.trim_start().split_once(' ')?;
     let is_type = ["enum", "struct", "trait", "type", "union"].contains(&kind);
     rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().filter(|_| is_type)
-}
-
-/// Whether a file is in the module of this path, or in a module below it.
-fn is_below(file: &Path, module: &str) -> bool {
-    let mut modules = module.split("::");
-    let member = modules.next().unwrap_or_default();
-    let folder = member.replace('_', "-");
-    let tool = member.strip_prefix("groupkey_").unwrap_or(member);
-    let roots = [format!("crates/{folder}/src"), format!("tools/{tool}/src")];
-    let Some(inner) = roots.iter().find_map(|root| file.strip_prefix(root).ok()) else {
-        return false;
-    };
-    let inner = inner.with_extension("");
-    let mut parts = inner.iter();
-    modules.all(|module| parts.any(|part| part == module))
 }
