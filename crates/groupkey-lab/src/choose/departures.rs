@@ -1,5 +1,5 @@
-//! Tests of costs that grow with the members that have left: what the catalogue says, what is
-//! counted, and what the pages tell.
+//! Tests of costs that grow with the members that have left: what the catalogue says and
+//! what is counted.
 
 use std::sync::atomic::AtomicBool;
 
@@ -13,9 +13,6 @@ use super::EvidenceOptions;
 use super::counting::count;
 use super::evidence::evidence;
 use super::variants::{CountedScheme, SUITES};
-use crate::campaign::{self, CampaignOptions};
-use crate::plan::{Plan, PlanStep};
-use crate::results::NetworkRow;
 
 static GOING_ON: AtomicBool = AtomicBool::new(false);
 
