@@ -37,9 +37,8 @@ impl Need {
     /// Returns the need of a party.
     pub(crate) fn of(configuration: &Configuration, me: PartyId) -> Self {
         let scheme = configuration.scheme();
-        // Powers of numbers in a table, and pairings; a sieve for the moduli of CRT.
-        let has_sieve = scheme.id == "crt" && me == PartyId::Controller;
-        let base = if scheme.computes_pairings() || has_sieve { 640_usize << 10 } else { 3 << 10 };
+        // Powers of numbers in a table, and pairings.
+        let base = if scheme.computes_pairings() { 640_usize << 10 } else { 3 << 10 };
         let base = base.saturating_add(keys_ahead(configuration));
         match (scheme.class(), me) {
             // Each computes for all others, with elements of a Diffie-Hellman group.

@@ -222,15 +222,6 @@ fn both_processors_send_the_same_bytes() {
 
 /// What is more than [`MODEL_ERROR`] off; docs/device-costs.md says why.
 const OFF: &[(&str, &str)] = &[
-    ("berkovits", "add"),
-    ("berkovits", "create"),
-    ("berkovits", "rekey"),
-    ("berkovits", "remove"),
-    ("crt", "add"),
-    ("crt", "catch-up"),
-    ("crt", "create"),
-    ("crt", "rekey"),
-    ("crt", "remove"),
     ("d-lkh", "add"),
     ("d-lkh", "merge"),
     ("d-lkh", "partition"),

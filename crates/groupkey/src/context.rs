@@ -17,10 +17,6 @@ mod pairing;
 #[cfg(feature = "distributed")]
 mod peers;
 #[cfg(feature = "centralized")]
-mod polynomial;
-#[cfg(feature = "centralized")]
-mod residue;
-#[cfg(feature = "centralized")]
 mod short;
 mod state;
 mod step;

@@ -72,7 +72,6 @@ fn members(scheme: &Scheme) -> u32 {
         "boneh-thin" => 500,
         "fame" => 500,
         "nishat" => 20_000,
-        "berkovits" | "crt" => 4_000,
         _ => MEMBERS,
     }
 }

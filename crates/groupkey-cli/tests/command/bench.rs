@@ -368,8 +368,7 @@ fn what_has_no_post_quantum_form_is_left_out_of_a_class() {
     assert!(noted.contains(note), "{noted}");
     let rows = told.objects();
     let has = |id: &str| rows.iter().any(|row| row["scheme"] == id && row["suite"] == "pq");
-    // These take inverses of numbers, and no pairing.
-    assert!(has("skdc") && has("crt") && has("berkovits"), "{rows:?}");
+    assert!(has("skdc") && has("elk"), "{rows:?}");
     let refused = groupkey("bench --scheme skdc,fame --suite pq");
     assert_eq!(refused.code, 2, "{}", refused.stderr);
     assert!(refused.stderr.contains("fame: no post-quantum form"), "{}", refused.stderr);

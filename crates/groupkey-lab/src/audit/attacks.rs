@@ -10,9 +10,7 @@
 //! itself. `docs/attacks.md` has the list in words.
 
 mod attack;
-mod berkovits;
 mod boneh;
-mod crt;
 mod elements;
 mod elk;
 mod equivocation;
@@ -42,14 +40,9 @@ use super::sweep::Sweep;
 
 /// All attacks, in the order of their ids.
 pub static ATTACKS: &[Attack] = &[
-    berkovits::EVICTED,
-    berkovits::NEWCOMER,
-    berkovits::OUTSIDER,
     boneh::EAVESDROPPER,
     boneh::NEWCOMER,
     boneh::OUTSIDER,
-    crt::EVICTED,
-    crt::NEWCOMER,
     tampering::DROPPED,
     elk::EVICTED,
     evicted::ANSWERS,

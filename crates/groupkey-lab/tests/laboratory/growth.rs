@@ -63,16 +63,12 @@ const PEERS: &[u32] = &[4, 8, 16, 32, 64, 128];
 const DIVIDED: &[u32] = &[63, 95, 127, 191, 255, 319, 383, 511];
 /// Where parties compute pairings; for fewer powers than 16, Boneh+ makes no table.
 const PAIRED: &[u32] = &[16, 18, 20, 22, 24, 26, 28, 30];
-/// Where each member's inverse, which is linear, does not hide that all members' numbers are divided
-/// for each member.
-const LOCKED: &[u32] = &[127, 255, 383, 511, 639, 767, 895, 1023];
 
 type Curves = BTreeMap<(Operation, Role), Vec<CostAtSize>>;
 
 fn curves(scheme: &'static Scheme, profile: Profile, costs: &Costs) -> Curves {
     let sizes = match (scheme.class(), scheme.id) {
         (_, "boneh-fat" | "boneh-thin" | "fame" | "nishat") => PAIRED,
-        (_, "berkovits" | "crt") => LOCKED,
         (Class::Centralized, _) => SERVED,
         (Class::Distributed, _) => PEERS,
         (Class::Hybrid, _) => DIVIDED,

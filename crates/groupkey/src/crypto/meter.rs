@@ -40,8 +40,7 @@ pub enum Primitive {
     /// An element encoded, to be sent or hashed, or many in one call, which share the costly part;
     /// the amount is 1.
     EncodeElement,
-    /// The inverse of a scalar of a pairing's groups, or of a number of 16 bytes modulo another; the
-    /// amount is 1.
+    /// The inverse of a scalar of a pairing's groups; the amount is 1.
     InvertScalar,
     /// A table of multiples of an element of G1 made; the amount is 1.
     TabulateG1,

@@ -36,10 +36,6 @@ pub(crate) mod labelled;
 pub mod meter;
 #[cfg(feature = "pairing")]
 pub mod pairing;
-#[cfg(feature = "centralized")]
-pub mod polynomial;
-#[cfg(feature = "centralized")]
-pub mod residues;
 mod suite;
 pub(crate) mod wrap;
 

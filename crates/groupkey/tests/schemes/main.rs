@@ -6,13 +6,11 @@
 mod alohali_r;
 mod batch;
 mod bd;
-mod berkovits;
 mod boneh;
 mod cfkm;
 mod cka;
 mod ckd;
 mod confirmation;
-mod crt;
 mod d_lkh;
 mod d_oft;
 mod dep;

@@ -149,14 +149,9 @@ const PUBLISHED: &[&str] = &["published"];
 
 /// Attack, profiles, and the schemes that it breaks in them.
 const BROKEN: &[(&str, &[&str], &str)] = &[
-    ("berkovits-evicted", PUBLISHED, "berkovits"),
-    ("berkovits-newcomer", PUBLISHED, "berkovits"),
-    ("berkovits-outsider", PUBLISHED, "berkovits"),
     ("boneh-eavesdropper", PUBLISHED, "boneh-thin"),
     ("boneh-newcomer", PUBLISHED, "boneh-fat boneh-thin"),
     ("boneh-outsider", PUBLISHED, "boneh-fat boneh-thin"),
-    ("crt-evicted", PUBLISHED, "crt"),
-    ("crt-newcomer", PUBLISHED, "crt"),
     ("elk-evicted", PUBLISHED, "elk"),
     // A bare scheme takes the word of an answer, or of a welcome, about its sender's place.
     ("evicted-answers", BOTH, "gdh2 gdh2-relay gdh3 tgdh str dh-lkh ckd d-lkh treekem"),
@@ -169,7 +164,7 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
         "false-epoch-mac",
         PUBLISHED,
         "skdc gkmp lkh-user lkh-key lkh-group lkh-plus oft ofct cfkm cs sd lsd s2rp boneh-fat boneh-thin \
-         nishat alohali-r dep igkmp kronos lnt riseg segcom tkh crt fame berkovits elk",
+         nishat alohali-r dep igkmp kronos lnt riseg segcom tkh fame elk",
     ),
     ("fame-evicted", PUBLISHED, "fame"),
     ("fame-newcomer", PUBLISHED, "fame"),
@@ -189,7 +184,7 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
         "restored-store",
         BOTH,
         "skdc gkmp lkh-user lkh-key lkh-group lkh-plus oft ofct cfkm cs sd lsd s2rp sbsa-r sgcsh xfks-r \
-         boneh-fat boneh-thin nishat dep igkmp kronos lnt riseg segcom tkh crt fame berkovits elk",
+         boneh-fat boneh-thin nishat dep igkmp kronos lnt riseg segcom tkh fame elk",
     ),
     ("sender-keys-leak", PUBLISHED, "sender-keys"),
     (
@@ -205,7 +200,7 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
     (
         "stale-answer-mac",
         BOTH,
-        "elk berkovits skdc crt fame gkmp lkh-user lkh-key lkh-group lkh-plus oft ofct cfkm cs sd lsd s2rp sbsa-r sgcsh xfks-r \
+        "elk skdc fame gkmp lkh-user lkh-key lkh-group lkh-plus oft ofct cfkm cs sd lsd s2rp sbsa-r sgcsh xfks-r \
          boneh-fat boneh-thin nishat dep igkmp kronos lnt riseg tkh gdh2 gdh2-relay tgdh str \
          dh-lkh ckd",
     ),
@@ -214,7 +209,7 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
     (
         "tampered-rekey",
         PUBLISHED,
-        "skdc crt berkovits elk gkmp lkh-user lkh-key lkh-group lkh-plus oft ofct cfkm cs sd lsd s2rp \
+        "skdc elk gkmp lkh-user lkh-key lkh-group lkh-plus oft ofct cfkm cs sd lsd s2rp \
          nishat alohali-r dep igkmp kronos lnt riseg segcom tkh tgdh str dh-lkh bd cka ckd d-lkh d-oft sender-keys",
     ),
     // As published, nothing confirms what members compute from elements and from broadcasts.
@@ -225,7 +220,7 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
     (
         "wrap-elsewhere",
         PUBLISHED,
-        "berkovits skdc crt fame gkmp lkh-user lkh-key oft cs sd lsd boneh-fat boneh-thin nishat alohali-r dep igkmp kronos lnt \
+        "skdc fame gkmp lkh-user lkh-key oft cs sd lsd boneh-fat boneh-thin nishat alohali-r dep igkmp kronos lnt \
          riseg segcom tkh gdh1 gdh2 gdh2-relay gdh3 tgdh str dh-lkh bd cka ckd d-lkh d-oft sender-keys",
     ),
 ];

@@ -1,11 +1,9 @@
 //! Schemes with one controller that distributes keys. Stand-ins are there for reproductions of papers alone.
 
-pub(crate) mod berkovits;
 #[cfg(feature = "pairing")]
 pub(crate) mod boneh;
 pub(crate) mod cfkm;
 pub(crate) mod complete_subtree;
-pub(crate) mod crt;
 pub(crate) mod elk;
 #[cfg(feature = "pairing")]
 pub(crate) mod fame;
@@ -54,8 +52,6 @@ pub(super) const SCHEMES: &[Scheme] = &[
     boneh::THIN,
     #[cfg(feature = "pairing")]
     nishat::SCHEME,
-    crt::SCHEME,
     #[cfg(feature = "pairing")]
     fame::SCHEME,
-    berkovits::SCHEME,
 ];
