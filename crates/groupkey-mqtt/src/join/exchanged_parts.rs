@@ -1,5 +1,4 @@
-//! An insider puts messages of the join together, from all parts of recorded ones and from its own, as
-//! the adversary of the symbolic models does (`docs/symbolic.md`).
+//! An insider puts messages of the join together, from all parts of recorded ones and from its own.
 
 use alloc::vec;
 use alloc::vec::Vec;

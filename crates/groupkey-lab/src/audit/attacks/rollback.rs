@@ -41,7 +41,7 @@ pub(super) const STALE_ANSWER: Attack = Attack {
     run: |configuration, seed| roll_back(configuration, seed, OldAnswer::Kept),
 };
 
-/// The same with the nonce of the new request, which the evicted member puts in. `tools/symbolic` found it.
+/// The same with the nonce of the new request, which the evicted member puts in.
 pub(super) const STALE_ANSWER_MAC: Attack = Attack {
     id: "stale-answer-mac",
     name: "Stale answer to who catches up, under the shared MAC",
