@@ -24,6 +24,23 @@ const SUITES: [Suite; 2] = [Suite::Standard, Suite::Published];
 /// The period of the keys and of most ciphertexts.
 const PERIOD: Epoch = Epoch(7);
 
+/// Keys for a group and a period, and whether they opened what was sealed for "group and period 7" by
+/// another implementation: rabe 0.4.2. It computes on BN254, so its bytes are of no use here; its
+/// `cp_decrypt` and the six pairings of [`PolicyKey::open`], computed of its elements, said the same.
+/// Recorded in one run.
+const OPENED_BY_RABE: [(GroupId, Epoch, bool); 4] = [
+    (GROUP, PERIOD, true),
+    (GROUP, Epoch(6), false),
+    (GroupId(1), PERIOD, false),
+    (GroupId(1), Epoch(6), false),
+];
+
+/// Elements of G1 and of G2 in its key, and in its ciphertext.
+const RABES_KEY: (usize, usize) = (9, 3);
+const RABES_CIPHERTEXT: (usize, usize) = (6, 3);
+
+const GROUP: GroupId = GroupId(0);
+
 /// `h^a1`, `h^a2`, `e(g, h)^(d1 a1 + d3)` and `e(g, h)^(d2 a2 + d3)`: the paper's public key.
 struct PublicKey {
     h: [G2; 2],
@@ -126,6 +143,26 @@ fn a_key_opens_its_period_alone_and_parts_of_two_keys_open_nothing() {
     }
 }
 
+/// All groups here have one master key, for it is of one seed: so a key for another group is one
+/// for another attribute.
+#[test]
+fn keys_open_what_those_of_another_implementation_opened() {
+    for suite in SUITES {
+        let draw = |cx: &mut Context<'_>, master: &AttributeMaster| {
+            AttributeCiphertext::draw(cx, master, PERIOD)
+        };
+        let (sealed, shared) = in_group(GROUP, suite, draw);
+        assert_eq!((sealed.rows.as_flattened().len(), sealed.begin.len()), RABES_CIPHERTEXT);
+        for (group, period, opens) in OPENED_BY_RABE {
+            in_group(group, suite, |cx, master| {
+                let key = keys(cx, master, period, 1).remove(0);
+                assert_eq!((key.elements.len(), key.begin.len()), RABES_KEY);
+                assert_eq!(opened(cx, &key, &sealed) == shared, opens, "{group:?}, {period:?}");
+            });
+        }
+    }
+}
+
 /// Opens a ciphertext with a key that came over the wire.
 fn opened(cx: &mut Context<'_>, key: &AttributeKey, sealed: &AttributeCiphertext) -> Gt {
     let (kek, link) = (Key::from_bytes([1; 16]), Key::from_bytes([2; 16]));
@@ -162,11 +199,19 @@ impl PublicKey {
 }
 
 fn with_context(suite: Suite, work: impl FnOnce(&mut Context<'_>, &AttributeMaster)) {
+    in_group(GROUP, suite, work);
+}
+
+fn in_group<T>(
+    group: GroupId,
+    suite: Suite,
+    work: impl FnOnce(&mut Context<'_>, &AttributeMaster) -> T,
+) -> T {
     let mut rng = ChaCha20Rng::seed_from_u64(41);
     let (mut outbox, mut probe) = (Outbox::new(), ());
-    let setting = Setting::new(GroupId(0), suite);
+    let setting = Setting::new(group, suite);
     let (me, none) = (PartyId::Controller, Protection::None);
     let mut cx = Context::new(setting, me, none, &mut rng, 0, &mut outbox, &mut probe);
     let master = AttributeMaster::new(&mut cx);
-    work(&mut cx, &master);
+    work(&mut cx, &master)
 }
