@@ -1,4 +1,7 @@
-//! One member of a large group with a Diffie-Hellman tree, without the others: it comes as a joining
+//! What the sponsor of a join does grows with the height of the tree, and with nothing else: neither
+//! what it computes, nor what it sends, nor the memory that it asks for.
+//!
+//! It is one member of a large group with a Diffie-Hellman tree, without the others: it comes as a joining
 //! member, is told a tree, and is the sponsor of the next join.
 //!
 //! The tree has each leaf as deep as the tree is high, but for some that are one level higher, the
@@ -6,10 +9,8 @@
 //! leaf is as deep as any. The blinded keys of the others are keys of a few members, again and again:
 //! nobody looks at most of them.
 
-#![allow(dead_code)] // Nobody who uses this module uses all of it.
-
 use groupkey::catalogue::{self, Configuration, Profile};
-use groupkey::crypto::meter::Meter;
+use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::protection::Protection;
 use groupkey::{
     Channel, Command, Context, GroupId, MemberId, Outbox, Party, PartyId, Setting, Suite,
@@ -17,19 +18,49 @@ use groupkey::{
 use minicbor::Encoder;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
+use stats_alloc::Region;
+
+use crate::{ALLOCATOR, alone};
+
+/// About as many, seen from the next power of two.
+const SIZES: [(u32, u64); 3] = [(55, 6), (860, 10), (55_000, 16)];
+
+#[test]
+fn the_sponsor_of_a_join_works_on_its_path_only() {
+    let _alone = alone();
+    for (members, height) in SIZES {
+        let mut sponsor = Sponsor::among(members);
+        let region = Region::new(ALLOCATOR);
+        sponsor.sponsor();
+        let allocated = region.change().bytes_allocated as u64;
+        let meter = sponsor.meter;
+        let sent: Vec<_> = sponsor.outbox.messages().map(|message| message.body_bytes).collect();
+        println!("{members} members: {sent:?} bytes sent, {allocated} allocated");
+        assert_eq!(meter.exponentiations(), 2 * height, "{members} members");
+        // The joining member's once more, when it comes.
+        assert_eq!(meter.tally(Primitive::CheckElement).calls, height + 1, "{members} members");
+        // The path but for the root, in a byte string; no confirmation.
+        let length = 32 * height as usize;
+        assert_eq!(sent, [length + if length < 256 { 2 } else { 3 } + 1], "{members} members");
+        assert!(allocated < 2_000 * height, "{members} members: {allocated} bytes");
+        // A hash for each secret and each node of the path, and the key; each of little.
+        let hashes = meter.tally(Primitive::Derive);
+        assert_eq!(hashes.calls, (height - 1) + (height + 2) + 1, "{members} members");
+        assert!(hashes.amount < 250 * height, "{members} members: {hashes:?}");
+    }
+}
 
 /// A member that is the sponsor when the next one joins.
-pub(crate) struct Sponsor {
+struct Sponsor {
     party: Box<dyn Party>,
     me: MemberId,
     /// What the next one tells.
     join: Vec<u8>,
-    newcomer: MemberId,
     rng: ChaCha20Rng,
     /// What it sent in its last step.
-    pub(crate) outbox: Outbox,
+    outbox: Outbox,
     /// What it did in its last step.
-    pub(crate) meter: Meter,
+    meter: Meter,
 }
 
 impl Sponsor {
@@ -38,12 +69,12 @@ impl Sponsor {
     /// # Panics
     ///
     /// If the number is below three quarters of a power of two.
-    pub(crate) fn among(members: u32) -> Self {
+    fn among(members: u32) -> Self {
         // Nobody can confirm the key of a tree that nobody made.
         let configuration = catalogue::scheme("tgdh").unwrap().configuration(Profile::Published);
         let me = MemberId(members - 1);
         let newcomer = MemberId(members);
-        let mut sponsor = Self::new(&configuration, me, newcomer);
+        let mut sponsor = Self::new(&configuration, me);
         let joins: Vec<_> = (0..8).map(|seed| join_of(&configuration, MemberId(9), seed)).collect();
         let elements: Vec<_> = joins.iter().map(|join| &join[join.len() - 32..]).collect();
         sponsor.command(Command::Add(me));
@@ -59,17 +90,16 @@ impl Sponsor {
     }
 
     /// The step that counts: it hears the joining member, makes its path anew, and has the key.
-    pub(crate) fn sponsor(&mut self) {
+    fn sponsor(&mut self) {
         let join = std::mem::take(&mut self.join);
         self.deliver(&join);
     }
 
-    fn new(configuration: &Configuration, me: MemberId, newcomer: MemberId) -> Self {
+    fn new(configuration: &Configuration, me: MemberId) -> Self {
         Self {
             party: configuration.member(me),
             me,
             join: Vec::new(),
-            newcomer,
             rng: ChaCha20Rng::seed_from_u64(1),
             outbox: Outbox::new(),
             meter: Meter::new(),
@@ -100,7 +130,7 @@ impl Sponsor {
 
 /// What somebody who joins tells.
 fn join_of(configuration: &Configuration, member: MemberId, seed: u64) -> Vec<u8> {
-    let mut newcomer = Sponsor::new(configuration, member, member);
+    let mut newcomer = Sponsor::new(configuration, member);
     newcomer.rng = ChaCha20Rng::seed_from_u64(seed);
     newcomer.command(Command::Add(member));
     let join = newcomer.outbox.messages().next().expect("it tells its blinded key");
