@@ -18,7 +18,7 @@ use groupkey_testkit::rig::{Guard, OperationReport, Rig, RigError, SUITES, Setti
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use crate::pace;
+use crate::laws::pace;
 
 const CDDL: &str = include_str!("../../../../docs/wire.cddl");
 

@@ -9,7 +9,7 @@ use groupkey::messages::{MessageSettings, Messenger, Nonces};
 use groupkey_testkit::rig::{self, Guard, Rig};
 use serde_json::json;
 
-use crate::python::{ask, hex, python};
+use crate::laws::python::{ask, hex, python};
 
 #[test]
 fn an_independent_implementation_reads_our_messages() {

@@ -12,7 +12,7 @@ use groupkey::{
 use groupkey_testkit::credentials::Credentials;
 use proptest::prelude::*;
 
-use crate::steps::{ANN, BOB, act, act_with, heard};
+use crate::laws::steps::{ANN, BOB, act, act_with, heard};
 
 /// Says this to all, and so much in confidence, when it is told anything.
 #[derive(Clone, Debug)]

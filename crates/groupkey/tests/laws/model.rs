@@ -12,7 +12,7 @@ use groupkey_testkit::rig::{Guard, Move, OperationReport, Rig, RigError, SUITES,
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::pace;
+use crate::laws::pace;
 
 /// Sizes at which trees change their shape: small, powers, powers plus one.
 const SIZES: [u32; 12] = [2, 3, 4, 5, 8, 9, 15, 16, 17, 27, 33, 65];

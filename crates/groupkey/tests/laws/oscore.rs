@@ -11,7 +11,7 @@ use groupkey::protection::Identity;
 use groupkey_testkit::rig::{self, Rig};
 use serde_json::{Value, json};
 
-use crate::python::{ask, hex, python};
+use crate::laws::python::{ask, hex, python};
 
 /// A member that leaves, and two that stay.
 const MEMBERS: [MemberId; 3] = [MemberId(0), MemberId(3), MemberId(300)];

@@ -1,5 +1,5 @@
 //! What every scheme sends, counts and holds is what `recorded_bytes.txt` says, byte for byte.
-//! `GROUPKEY_RECORD=1 cargo test -p groupkey --test laws recorded` writes the record anew.
+//! `GROUPKEY_RECORD=1 cargo test -p groupkey --test it laws::recorded` writes the record anew.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

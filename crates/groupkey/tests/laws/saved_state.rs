@@ -11,7 +11,7 @@ use groupkey_testkit::rig::{OperationReport, Rig, RigError, SentMessage, Setting
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
-use crate::pace;
+use crate::laws::pace;
 
 /// Sizes at which trees change their shape: two, three, powers, powers plus one.
 const SIZES: [u32; 7] = [2, 3, 4, 5, 8, 9, 17];

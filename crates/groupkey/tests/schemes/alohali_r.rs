@@ -6,8 +6,8 @@ use groupkey::error::{Error, Unsupported};
 use groupkey::{MemberId, SubgroupId};
 use groupkey_testkit::rig::RigError;
 
-use crate::counts::{derivations, permanent, unwraps, wraps};
-use crate::subgroups::{members_of, rig, sent};
+use crate::schemes::counts::{derivations, permanent, unwraps, wraps};
+use crate::schemes::subgroups::{members_of, rig, sent};
 
 #[test]
 fn operations_cost_what_the_formulas_say() {

@@ -10,8 +10,8 @@ use groupkey::crypto::meter::Primitive;
 use groupkey::{MemberId, Recipient};
 use groupkey_testkit::rig::{OperationReport, Rig, Settings};
 
-use crate::counts::{calls, permanent};
-use crate::slots::{Node, Slots, key_nodes, lowest_free, occupied_children};
+use crate::schemes::counts::{calls, permanent};
+use crate::schemes::slots::{Node, Slots, key_nodes, lowest_free, occupied_children};
 
 const SCHEMES: [&str; 6] = ["lkh-user", "lkh-key", "lkh-group", "lkh-plus", "ofct", "elk"];
 

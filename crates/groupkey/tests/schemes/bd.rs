@@ -7,10 +7,10 @@ use groupkey::error::{Misbehaviour, Misuse, Unsupported};
 use groupkey::{Command, MemberId, Recipient, Suite};
 use groupkey_testkit::rig::{Guard, OperationReport, Rig, SUITES, Settings};
 
-use crate::distributed::{
+use crate::schemes::distributed::{
     a_false_confirmation_leaves_one_without_key, assert_no_more_than, assert_refused,
 };
-use crate::table::{Table, is_from, kind};
+use crate::schemes::table::{Table, is_from, kind};
 
 const SIZES: [u64; 10] = [2, 3, 4, 5, 8, 9, 16, 17, 20, 33];
 

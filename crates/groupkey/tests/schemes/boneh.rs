@@ -10,7 +10,7 @@ use groupkey::{Key, MemberId, PartyId, Recipient, Suite};
 use groupkey_testkit::rig::boneh::Listener;
 use groupkey_testkit::rig::{Guard, OperationReport, Rig, RigError, SentMessage, Settings};
 
-use crate::counts::permanent;
+use crate::schemes::counts::permanent;
 
 const SIZES: [u32; 8] = [2, 3, 4, 5, 8, 9, 16, 17];
 const CAPACITY: u32 = 64;

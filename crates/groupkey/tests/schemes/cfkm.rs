@@ -7,7 +7,7 @@ use groupkey::error::Unsupported;
 use groupkey::{MemberId, Recipient};
 use groupkey_testkit::rig::{Rig, RigError, Settings};
 
-use crate::counts::{derivations, permanent, unwraps, wraps};
+use crate::schemes::counts::{derivations, permanent, unwraps, wraps};
 
 #[test]
 fn operations_cost_what_the_formulas_say() {

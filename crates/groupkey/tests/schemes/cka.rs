@@ -13,8 +13,8 @@ use groupkey_testkit::rig::{Guard, Rig, Settings};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use crate::distributed::{assert_no_more_than, assert_refused};
-use crate::table::Table;
+use crate::schemes::distributed::{assert_no_more_than, assert_refused};
+use crate::schemes::table::Table;
 
 const SIZES: [u64; 9] = [2, 3, 4, 5, 8, 9, 16, 17, 20];
 

@@ -11,10 +11,10 @@ use groupkey::{Command, MemberId, Recipient, Suite};
 use groupkey_testkit::rig::{Guard, OperationReport, Rig, Settings};
 use tree::Tree;
 
-use crate::distributed::{
+use crate::schemes::distributed::{
     assert_nothing_was_missed, assert_refused, messages_and_confirmations as messages,
 };
-use crate::table::{Table, is_from, is_to, kind};
+use crate::schemes::table::{Table, is_from, is_to, kind};
 
 const SIZES: [u32; 13] = [2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 20, 30, 33];
 

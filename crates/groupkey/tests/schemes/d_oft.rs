@@ -7,7 +7,9 @@ use groupkey::error::Misbehaviour;
 use groupkey::{MemberId, Recipient, Suite};
 use groupkey_testkit::rig::{Guard, OperationReport, Rig, Settings};
 
-use crate::distributed::{assert_nothing_was_missed, messages_and_confirmations as messages};
+use crate::schemes::distributed::{
+    assert_nothing_was_missed, messages_and_confirmations as messages,
+};
 
 const SIZES: [u32; 13] = [2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 20, 30, 33];
 

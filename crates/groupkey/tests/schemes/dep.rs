@@ -6,8 +6,8 @@ use groupkey::crypto::meter::Primitive;
 use groupkey::{MemberId, SubgroupId};
 use groupkey_testkit::rig::OperationReport;
 
-use crate::counts::{calls, derivations, permanent, wraps};
-use crate::subgroups::{members_of, rig, sent};
+use crate::schemes::counts::{calls, derivations, permanent, wraps};
+use crate::schemes::subgroups::{members_of, rig, sent};
 
 #[test]
 fn operations_cost_what_the_formulas_say() {

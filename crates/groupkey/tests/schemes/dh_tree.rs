@@ -14,7 +14,7 @@ use minicbor::Decoder;
 use minicbor::data::Type;
 use tree::Tree;
 
-use crate::distributed::{
+use crate::schemes::distributed::{
     a_missed_epoch_is_noticed, an_answer_is_taken_once, assert_no_more_than,
     assert_one_after_the_other, assert_refused, everybody_is_replaced, messages,
 };

@@ -5,7 +5,7 @@ use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};
 use groupkey::{Command, MemberId, Recipient};
 use groupkey_testkit::rig::{OperationReport, Rig, RigError, SentMessage, Settings};
 
-use crate::table::{Table, is_from, kind};
+use crate::schemes::table::{Table, is_from, kind};
 
 /// Unicasts and broadcasts.
 pub(crate) fn messages(report: &OperationReport) -> (u64, u64) {

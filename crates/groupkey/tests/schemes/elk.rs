@@ -8,8 +8,8 @@ use groupkey::crypto::meter::Primitive;
 use groupkey::{MemberId, Recipient};
 use groupkey_testkit::rig::{OperationReport, Rig, Settings};
 
-use crate::counts::{calls, costs, derivations, permanent, unwraps};
-use crate::slots::{Slots, count_above, key_nodes, lowest_free};
+use crate::schemes::counts::{calls, costs, derivations, permanent, unwraps};
+use crate::schemes::slots::{Slots, count_above, key_nodes, lowest_free};
 
 #[test]
 fn complete_trees_cost_what_the_formulas_say() {

@@ -8,7 +8,7 @@ use groupkey::{Key, MemberId, PartyId, Recipient, Suite};
 use groupkey_testkit::rig::fame::{HoardedKey, KeyHoarder};
 use groupkey_testkit::rig::{OperationReport, Rig, Settings};
 
-use crate::counts::permanent;
+use crate::schemes::counts::permanent;
 
 /// Two either side of the number from which on tables pay.
 const SIZES: [u32; 5] = [2, 3, 8, 12, 13];

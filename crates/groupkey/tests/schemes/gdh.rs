@@ -7,7 +7,7 @@ use groupkey::error::{Misbehaviour, Misuse, Unsupported};
 use groupkey::{Command, Epoch, MemberId, Suite};
 use groupkey_testkit::rig::{Guard, OperationReport, Rig, RigError, SUITES, Settings};
 
-use crate::distributed::{
+use crate::schemes::distributed::{
     a_missed_epoch_is_noticed, an_answer_is_taken_once, assert_no_more_than,
     assert_one_after_the_other, assert_refused, everybody_is_replaced, messages,
 };

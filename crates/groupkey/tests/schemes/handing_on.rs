@@ -8,8 +8,8 @@ use groupkey::catalogue::{Profile, scheme};
 use groupkey::{MemberId, PartyId, SubgroupId};
 use groupkey_testkit::rig::{OperationReport, Rig, RigError, Settings};
 
-use crate::counts::{hashes, wraps};
-use crate::subgroups::rig;
+use crate::schemes::counts::{hashes, wraps};
+use crate::schemes::subgroups::rig;
 
 /// All keys that a subgroup's controller wraps, except the group's, are edges; and each envelope,
 /// of which there is one for each group key, is under a key of its own.

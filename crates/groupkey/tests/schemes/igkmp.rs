@@ -9,8 +9,8 @@ use groupkey::error::Misbehaviour;
 use groupkey::{Channel, Epoch, MemberId, Operation, PartyId, SubgroupId};
 use groupkey_testkit::rig::{Fate, OperationReport, Rig, Settings};
 
-use crate::counts::{calls, every_member_unwraps_once, permanent, wraps};
-use crate::subgroups::{assert_one_answer_brings_back, members_of, rig, sent};
+use crate::schemes::counts::{calls, every_member_unwraps_once, permanent, wraps};
+use crate::schemes::subgroups::{assert_one_answer_brings_back, members_of, rig, sent};
 
 #[test]
 fn operations_cost_what_the_formulas_say() {

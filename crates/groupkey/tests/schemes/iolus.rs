@@ -7,8 +7,8 @@ use groupkey::error::Misbehaviour;
 use groupkey::{MemberId, SubgroupId};
 use groupkey_testkit::rig::OperationReport;
 
-use crate::counts::{permanent, unwraps, wraps};
-use crate::subgroups::{members_of, rig, sent};
+use crate::schemes::counts::{permanent, unwraps, wraps};
+use crate::schemes::subgroups::{members_of, rig, sent};
 
 #[test]
 fn operations_cost_what_the_formulas_say() {

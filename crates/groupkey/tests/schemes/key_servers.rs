@@ -7,7 +7,7 @@ use groupkey::crypto::meter::Primitive;
 use groupkey::{MemberId, Recipient};
 use groupkey_testkit::rig::{Rig, Settings};
 
-use crate::counts::{calls, costs, every_member_unwraps_once, permanent};
+use crate::schemes::counts::{calls, costs, every_member_unwraps_once, permanent};
 
 #[test]
 fn skdc_costs_one_wrap_a_member() {

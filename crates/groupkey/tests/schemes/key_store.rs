@@ -7,7 +7,7 @@ use groupkey::crypto::meter::Primitive;
 use groupkey::{MemberId, Recipient};
 use groupkey_testkit::rig::{OperationReport, Rig, Settings};
 
-use crate::counts::{derivations, permanent};
+use crate::schemes::counts::{derivations, permanent};
 
 const STRATEGIES: [&str; 3] = ["lkh-user", "lkh-key", "lkh-group"];
 

@@ -7,8 +7,8 @@ use groupkey::crypto::meter::Primitive;
 use groupkey::{MemberId, SubgroupId};
 use groupkey_testkit::rig::{Rig, Settings};
 
-use crate::counts::{calls, derivations, every_member_unwraps_once, permanent, wraps};
-use crate::subgroups::{assert_one_answer_brings_back, members_of, sent};
+use crate::schemes::counts::{calls, derivations, every_member_unwraps_once, permanent, wraps};
+use crate::schemes::subgroups::{assert_one_answer_brings_back, members_of, sent};
 
 #[test]
 fn operations_cost_what_the_formulas_say() {

@@ -10,8 +10,8 @@ use groupkey::error::Misbehaviour;
 use groupkey::{Epoch, MemberId, PartyId, Recipient};
 use groupkey_testkit::rig::{Guard, OperationReport, Rig, Settings};
 
-use crate::counts::{calls, costs, derivations, permanent};
-use crate::slots::{Slots, count_above, key_nodes, lowest_free};
+use crate::schemes::counts::{calls, costs, derivations, permanent};
+use crate::schemes::slots::{Slots, count_above, key_nodes, lowest_free};
 
 #[test]
 fn lkh_plus_matches_its_formulas_in_complete_trees() {

@@ -8,11 +8,11 @@ use groupkey::catalogue::Profile;
 use groupkey::crypto::meter::Primitive;
 use groupkey::{MemberId, PartyId, Recipient, SubgroupId};
 
-use crate::counts::{calls, every_member_unwraps_once, hashes, permanent, unwraps, wraps};
-use crate::handing_on::{
+use crate::schemes::counts::{calls, every_member_unwraps_once, hashes, permanent, unwraps, wraps};
+use crate::schemes::handing_on::{
     assert_hashes_go_with_keys, held_up_by, many_may_sleep, newcomers_are_in_at_once,
 };
-use crate::subgroups::{members_of, rig, unicasts};
+use crate::schemes::subgroups::{members_of, rig, unicasts};
 
 #[test]
 fn operations_cost_what_the_formulas_say() {

@@ -8,8 +8,8 @@ use groupkey::error::Misuse;
 use groupkey::{Command, Epoch, MemberId, SubgroupId};
 use groupkey_testkit::rig::{OperationReport, Rig, RigError, Settings};
 
-use crate::counts::{calls, hashes, permanent, unwraps, wraps};
-use crate::subgroups::{members_of, unicasts};
+use crate::schemes::counts::{calls, hashes, permanent, unwraps, wraps};
+use crate::schemes::subgroups::{members_of, unicasts};
 
 #[test]
 fn a_session_costs_what_the_formulas_say() {

@@ -7,7 +7,7 @@ use groupkey::catalogue::{Profile, scheme};
 use groupkey::{MemberId, Recipient};
 use groupkey_testkit::rig::{OperationReport, Rig, Settings};
 
-use crate::counts::{derivations, hashes, permanent, unwraps, wraps};
+use crate::schemes::counts::{derivations, hashes, permanent, unwraps, wraps};
 
 const SIZES: [u32; 15] = [2, 3, 4, 5, 7, 8, 9, 10, 11, 16, 17, 23, 33, 64, 65];
 

@@ -7,8 +7,8 @@ use groupkey::crypto::meter::Primitive;
 use groupkey::{MemberId, Recipient};
 use groupkey_testkit::rig::{OperationReport, Rig, Settings};
 
-use crate::counts::{calls, costs, derivations, hashes, unwraps};
-use crate::slots::{Slots, key_nodes, lowest_free, occupied_children};
+use crate::schemes::counts::{calls, costs, derivations, hashes, unwraps};
+use crate::schemes::slots::{Slots, key_nodes, lowest_free, occupied_children};
 
 const SIZES: [u32; 8] = [2, 3, 4, 5, 9, 16, 17, 33];
 

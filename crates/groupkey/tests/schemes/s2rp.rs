@@ -9,8 +9,8 @@ use groupkey::catalogue::{ParameterError, Profile, scheme};
 use groupkey::{MemberId, Recipient};
 use groupkey_testkit::rig::{Rig, Settings};
 
-use crate::counts::{hashes, permanent, unwraps, wraps};
-use crate::slots::{Node, Slots, count_above, key_nodes, lowest_free, occupied_children};
+use crate::schemes::counts::{hashes, permanent, unwraps, wraps};
+use crate::schemes::slots::{Node, Slots, count_above, key_nodes, lowest_free, occupied_children};
 
 #[test]
 fn complete_trees_cost_what_the_formulas_say() {

@@ -12,8 +12,8 @@ use groupkey::error::Misbehaviour;
 use groupkey::{Command, MemberId, PartyId, Recipient, SubgroupId};
 use groupkey_testkit::rig::{Fate, Guard, OperationReport, Rig, SentMessage, Settings};
 
-use crate::counts::derivations;
-use crate::subgroups::rig;
+use crate::schemes::counts::derivations;
+use crate::schemes::subgroups::rig;
 
 #[test]
 fn changes_cost_what_igkmps_cost() {

@@ -10,7 +10,7 @@ use groupkey::error::{Error, Misbehaviour};
 use groupkey::{Epoch, Key, MemberId, PartyId, Recipient};
 use groupkey_testkit::rig::{OperationReport, Rig, Settings};
 
-use crate::slots::{Node, Slots, count_above, key_nodes, lowest_free};
+use crate::schemes::slots::{Node, Slots, count_above, key_nodes, lowest_free};
 
 const SIZES: [u32; 12] = [2, 3, 4, 5, 8, 9, 16, 17, 33, 64, 65, 100];
 

@@ -4,7 +4,7 @@ use groupkey::catalogue::{Profile, scheme};
 use groupkey::{Recipient, SubgroupId};
 use groupkey_testkit::rig::{OperationReport, Rig, Settings};
 
-use crate::counts::{every_member_unwraps_once, wraps};
+use crate::schemes::counts::{every_member_unwraps_once, wraps};
 
 pub(crate) fn rig(id: &str, profile: Profile, subgroups: u32) -> Rig {
     let parameters = vec![("subgroups", subgroups)];

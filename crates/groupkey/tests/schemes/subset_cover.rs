@@ -8,7 +8,7 @@ use groupkey::error::Unsupported;
 use groupkey::{MemberId, Recipient};
 use groupkey_testkit::rig::{OperationReport, Rig, RigError, Settings};
 
-use crate::counts::{derivations, permanent, unwraps, wraps};
+use crate::schemes::counts::{derivations, permanent, unwraps, wraps};
 
 const SCHEMES: [&str; 3] = ["cs", "sd", "lsd"];
 

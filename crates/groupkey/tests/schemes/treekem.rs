@@ -9,7 +9,7 @@ use groupkey::error::{Error, Misbehaviour};
 use groupkey::{Epoch, MemberId, Operation, PartyId, Suite};
 use groupkey_testkit::rig::{Fate, OperationReport, Rig, SUITES, Settings};
 
-use crate::distributed::{a_missed_epoch_is_noticed, everybody_is_replaced, messages};
+use crate::schemes::distributed::{a_missed_epoch_is_noticed, everybody_is_replaced, messages};
 
 const SIZES: [u32; 11] = [2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 30];
 

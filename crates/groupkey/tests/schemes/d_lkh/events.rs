@@ -11,8 +11,8 @@ use rand_chacha::rand_core::SeedableRng;
 
 use super::tree::Tree;
 use super::{confirmation, group, keys_to, messages, rig, scheme, sound};
-use crate::distributed::assert_refused;
-use crate::table::kind;
+use crate::schemes::distributed::assert_refused;
+use crate::schemes::table::kind;
 
 #[test]
 fn parting_costs_what_the_header_says() {

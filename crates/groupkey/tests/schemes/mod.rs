@@ -1,7 +1,7 @@
 //! What each scheme costs, in real runs against the formulas of its header, and what it alone claims:
 //! a file for each scheme, or for a few of one kind. What holds of all is in `tests/laws`.
 //!
-//! `cargo test -p groupkey --test schemes lnt` runs those of one file.
+//! `cargo test -p groupkey --test it schemes::lnt` runs those of one file.
 
 mod alohali_r;
 mod batch;

@@ -1,7 +1,7 @@
 //! What holds of all schemes alike, or of all of a class, whatever their origin: a file for each
 //! law. What a scheme costs, and what it alone claims, is in `tests/schemes`.
 //!
-//! `cargo test -p groupkey --test laws model` runs those of one file.
+//! `cargo test -p groupkey --test it laws::model` runs those of one file.
 
 mod catching_up;
 mod cddl;
