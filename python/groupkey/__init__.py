@@ -3,14 +3,14 @@
 **Nobody has reviewed the cryptography.** Do not use it to protect anything that matters.
 
 The laboratory says which schemes there are and what they cost: `schemes`, `choose`, `net`, `bench`, `audit`,
-`reproduce`. Its rows are Arrow: pandas, polars, DuckDB and pyarrow read them without a copy. `campaign` runs
-many such commands on threads or on a Ray cluster. `groupkey.author` is for schemes of your own. Live, `connect` makes
+`reproduce`. Its rows are Arrow: pandas, polars, DuckDB and pyarrow read them without a copy. `groupkey.campaign`
+runs many scenarios on threads or on a Ray cluster. `groupkey.author` is for schemes of your own. Live, `connect` makes
 this process a member of a group over MQTT, and `serve` runs a service.
 """
 
+from groupkey import campaign
 from groupkey._progress import Progress, RemarkWarning
 from groupkey.author import Scheme, check
-from groupkey.campaign import campaign
 from groupkey.device import Device, DeviceEvent, Recipient
 from groupkey.errors import EvictedError, GroupkeyError, InputError, MessageError, RunError, SchemeError
 from groupkey.laboratory import (

@@ -1,229 +1,233 @@
-"""Many commands of the laboratory, on this machine or on a Ray cluster, and their rows as Parquet.
+"""Many scenarios, on this machine or on a Ray cluster, their rows in a folder or an object store.
 
->>> results = groupkey.campaign("loss.toml", folder="loss")          # threads of this machine
->>> results = groupkey.campaign("loss.toml", "ray://head:10001", "s3://bucket/loss")
->>> results.table("net").to_pandas()
+    rows = groupkey.campaign.run(scenarios, "loss")
+    rows = groupkey.campaign.run(scenarios, "s3://bucket/loss", ray="ray://head:10001")
+
+Scenarios are what `net(scenario=...)` takes: `[dataclasses.replace(one, seed=seed) for seed in range(100)]`. The rows
+of each are a file of JSON Lines, named by the hash of the scenario and of groupkey's version. What is there does not
+run again. So after Ctrl-C, `kill -9` or the loss of workers, the same call goes on where it was. Machines that share
+the folder can each run a part: `run(scenarios[3::8], folder)`.
 """
 
 from __future__ import annotations
 
+import hashlib
+import importlib
+import json
+import logging
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+import threading
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from concurrent import futures
+from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
-from groupkey._campaign.batch import Outcome
-from groupkey._campaign.command import (
-    CampaignError,
-    Cell,
-    as_toml,
-    find_command,
-    list_cells,
-    version,
-)
-from groupkey._campaign.on_ray import RayWorkers, contents
-from groupkey._campaign.parts import write_parts
-from groupkey._campaign.progress import Progress, shown
-from groupkey._campaign.store import CellStore, Files, open_files
-from groupkey._campaign.threads import run_on_threads
-from groupkey._campaign.todo import Todo
+from groupkey import _groupkey
+from groupkey._options import table
+from groupkey._progress import Progress, heard
+from groupkey.errors import GroupkeyError, InputError, RunError
+from groupkey.laboratory import _printed
+from groupkey.scenario import Scenario
+from groupkey.table import Table
 
-if TYPE_CHECKING:
-    import pyarrow
-
-__all__ = ["CampaignError", "CampaignResults", "CellsFailed", "FailedCell", "campaign"]
+__all__ = ["CampaignError", "FailedScenario", "run"]
 
 
 @dataclass(frozen=True)
-class FailedCell:
-    """A cell whose command failed."""
+class FailedScenario:
+    """A scenario without rows."""
 
-    line: str
-    """The command, for a shell."""
+    scenario: dict[str, Any]
     problem: str
-    """What it said."""
 
 
-class CampaignResults:
-    """The rows of a campaign."""
+class CampaignError(RunError):
+    """Some scenarios failed. The rows of all others are kept.
 
-    def __init__(
-        self, files: Files, cells: int, failed: list[FailedCell], parts: dict[str, list[str]]
-    ) -> None:
-        self._files, self._names = files, parts
-        self.place = files.place
-        """The folder or the address that was given."""
-        self.cells = cells
-        """The number of cells, each counted once."""
-        self.failed = failed
-        """The cells that failed this time."""
+    Attributes:
+        failed: Those that failed.
+    """
 
-    def __repr__(self) -> str:
-        failed = len(self.failed)
-        return f"<{self.cells - failed} of {self.cells} cells in {self.place}, {failed} failed>"
-
-    @property
-    def parts(self) -> dict[str, list[str]]:
-        """The paths or addresses of each command's parts, in order, for other programs."""
-        return {name: [self._files.path(p) for p in parts] for name, parts in self._names.items()}
-
-    def table(self, command: str = "net") -> pyarrow.Table:
-        """Returns the rows of a command, in the order of the cells.
-
-        The columns are those of ``groupkey campaign merge``: text, unsigned whole numbers (64 bits) and
-        doubles, with null for what is absent. Their names end with their units, such as ``mean_ms``.
-
-        Raises:
-            CampaignError: pyarrow is missing, or the command has no such rows.
-        """
-        try:
-            import pyarrow
-            import pyarrow.parquet
-        except ImportError as error:
-            raise CampaignError("a table needs the package pyarrow: pip install pyarrow") from error
-        names = [name for name in self._names.get(command, []) if name.endswith(".parquet")]
-        if not names or len(names) < len(self._names[command]):
-            tables = [name for name, parts in self._names.items() if parts[0].endswith(".parquet")]
-            raise CampaignError(
-                f"{command} has no table here; there is one of: {', '.join(tables) or 'none'}. "
-                "parts has the files"
-            )
-        read = self._files.read(names)
-        tables = [pyarrow.parquet.read_table(pyarrow.BufferReader(read[name])) for name in names]
-        return pyarrow.concat_tables(tables)
-
-
-class CellsFailed(CampaignError):
-    """Some cells failed. All others are finished and kept; their rows are not merged yet."""
-
-    def __init__(self, failed: list[FailedCell], cells: int) -> None:
+    def __init__(self, failed: Sequence[FailedScenario]) -> None:
         first = failed[0]
-        super().__init__(
-            f"{len(failed)} of {cells} cells failed, the first one with: {first.problem}\n"
-            f"{first.line}\nThe same call tries them again; partial=True goes without them"
-        )
-        self.failed = failed
-        """The cells that failed."""
-        self._cells = cells
+        told = f"{len(failed)} scenarios failed, the first one with: {first.problem}\n{first.scenario}"
+        super().__init__(told, "the same call runs them again; the rows of the others are kept")
+        self.failed = list(failed)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.failed, self._cells)
+        return type(self), (self.failed,)
 
 
-def campaign(
-    spec: str | os.PathLike[str] | Mapping[str, Any],
-    address: str | None = None,
-    folder: str | os.PathLike[str] | None = None,
+def run(
+    scenarios: Iterable[Mapping[str, Any] | Scenario],
+    where: str | os.PathLike[str],
     *,
+    ray: bool | str | None = None,
     workers: int | None = None,
-    partial: bool = False,
-    batch: int = 64,
-    command: str | os.PathLike[str] | None = None,
     storage_options: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
-) -> CampaignResults:
-    """Runs the cells of a campaign that are not finished, and merges the rows of all.
-
-    The rows are the same, byte for byte, on any number of workers of any kind. Each cell is kept as
-    it ends: after an interruption (Ctrl-C raises ``KeyboardInterrupt``), ``kill -9``, or the loss of
-    workers, the same call goes on where it was.
+    progress: Progress | bool | None = None,
+) -> Table:
+    """Runs the scenarios that have no rows yet. The rows are the same bytes on any number of workers of any kind.
 
     Args:
-        spec: a campaign's file (docs/campaigns.md), or a mapping with its keys.
-        address: ``None`` for threads of this machine. ``"local"`` starts Ray here, ``"auto"`` joins
-            the cluster of this machine, ``"ray://HOST:10001"`` another one. Its workers need the
-            same groupkey, and get the files that cells name. If Ray is initialised, that is used.
-        folder: where cells and rows are kept: a folder, or what fsspec knows, such as
-            ``s3://bucket/results``. Only this process writes to it. Without it, it is a folder
-            with the name of the file without its ending, here.
-        workers: cells at the same time; without it, one for each processor.
-        partial: merge what is finished, though some cells have failed.
-        batch: the most cells (1 or more) that a worker takes at a time, which share a process.
-        command: the path of ``groupkey``, here and on workers; without it, the one beside Python
-            or on ``PATH``.
-        storage_options: what fsspec needs for the folder, such as an endpoint.
-        progress: called with the cells that are done, all cells to do, and those that failed;
-            without it, a line on a terminal or in a notebook.
+        scenarios: Dictionaries or `Scenario`s, whose schemes are the catalogue's.
+        where: A folder, or an address that fsspec knows, such as `s3://bucket/results`. Only this process writes.
+        ray: The address of a Ray cluster whose workers have the same groupkey, or `True` for Ray's default. If Ray is
+            initialised already, that one is used. By default the scenarios run on threads of this process.
+        workers: Scenarios at the same time; by default one for each processor.
+        storage_options: What fsspec needs for `where`, such as an endpoint.
+        progress: Called with the scenarios that are done and those to do.
+
+    Returns:
+        The rows of all scenarios, in their order.
 
     Raises:
-        CellsFailed: some cells failed, and ``partial`` is false.
-        CampaignError: the campaign cannot begin or go on; the text says what to do.
+        CampaignError: Some scenarios failed.
+        InputError: A package is missing, or `where` or the cluster cannot be reached.
     """
-    if batch < 1 or (workers is not None and workers < 1):
-        raise CampaignError("batch and workers are 1 or more")
-    program = find_command(command)
-    with _as_file(spec) as path:
-        cells = list_cells(program, path)
-        if folder is None:
-            if isinstance(spec, Mapping):
-                raise CampaignError("folder= says where the rows go, as the spec has no file")
-            folder = path.stem
-    files = open_files(folder, storage_options)
-    store = CellStore(files)
-    finished = store.finished()
-    left = [cell for cell in cells if cell.address not in finished]
-    problems: dict[str, str] = {}
-    if left:
-        store.forget_failures(cell.address for cell in left)
-        asked = None if command is None else os.fspath(command)
-        with _outcomes(left, address, workers, batch, program, asked) as outcomes:
-            problems = _keep(outcomes, store, len(left), progress or shown())
-    failed = [FailedCell(c.line, problems[c.address]) for c in left if c.address in problems]
-    if failed and not partial:
-        raise CellsFailed(failed, len(cells))
-    there = [cell for cell in cells if cell.address not in problems]
-    return CampaignResults(files, len(cells), failed, write_parts(there, store, program))
+    texts = [json.dumps(table(scenario), sort_keys=True, default=_refuse) for scenario in scenarios]
+    cells = {_address(text): text for text in texts}
+    store = _Store(os.fspath(where), storage_options or {})
+    there = store.addresses()
+    left = {address: text for address, text in cells.items() if address not in there}
+    running = _on_ray(left, workers, ray) if ray else _on_threads(left, workers)
+    failed: list[FailedScenario] = []
+    done = 0
+    with heard(progress) as tell, closing(running) as ended:
+        for outcomes in ended:
+            store.write({one.address: one.rows for one in outcomes if one.rows is not None})
+            lost = [one for one in outcomes if one.rows is None]
+            failed += [FailedScenario(json.loads(cells[one.address]), one.problem) for one in lost]
+            done += len(outcomes)
+            if tell is not None:
+                tell(done, len(left), "scenarios")
+    if failed:
+        raise CampaignError(failed)
+    rows = _groupkey.Rows.parse(store.read([_address(text) for text in texts]), "network")
+    if rows is None:
+        raise RunError(f"{where} has rows that are not of scenarios")
+    return Table(rows, "network")
 
 
-@contextmanager
-def _as_file(spec: str | os.PathLike[str] | Mapping[str, Any]) -> Iterator[Path]:
-    if not isinstance(spec, Mapping):
-        yield Path(spec)
-        return
-    with TemporaryDirectory(prefix="groupkey-") as scratch:
-        path = Path(scratch, "campaign.toml")
-        path.write_text(as_toml(spec), encoding="utf-8")
-        yield path
+class _Outcome(NamedTuple):
+    address: str
+    rows: bytes | None = None
+    problem: str = ""
 
 
-@contextmanager
-def _outcomes(
-    cells: list[Cell],
-    address: str | None,
-    workers: int | None,
-    batch: int,
-    program: str,
-    asked: str | None,
-) -> Iterator[Iterator[list[Outcome]]]:
-    """Runs cells, and ends what runs them on the way out, however that is."""
-    if address is None:
-        count = min(workers or os.cpu_count() or 1, len(cells))
-        with closing(run_on_threads(Todo(cells, count, batch), count, program)) as outcomes:
-            yield outcomes
-        return
-    shipped, expected = contents(cells), version(program)
-    cluster = RayWorkers(address, workers)
+class _Store:
+    def __init__(self, where: str, options: Mapping[str, Any]) -> None:
+        try:
+            from fsspec.core import url_to_fs
+            from fsspec.implementations.local import LocalFileSystem
+
+            self._system, root = url_to_fs(where, **options)
+        except (ImportError, ValueError) as error:
+            raise InputError(f"{where} cannot be opened: {error}", "pip install fsspec, and s3fs for s3://") from error
+        self._root = root.rstrip("/")
+        self._is_local = isinstance(self._system, LocalFileSystem)
+        if self._is_local:
+            self._system.makedirs(self._root, exist_ok=True)
+
+    def addresses(self) -> set[str]:
+        self._system.invalidate_cache()
+        names = (name.rpartition("/")[2].partition(".") for name in self._system.find(self._root))
+        return {address for address, _, kind in names if kind == "jsonl"}
+
+    def read(self, addresses: Sequence[str]) -> bytes:
+        # fsspec reads and writes many objects at a time.
+        found = self._system.cat([self._path(address) for address in dict.fromkeys(addresses)]) if addresses else {}
+        return b"".join(found[self._path(address)] for address in addresses)
+
+    def write(self, files: Mapping[str, bytes]) -> None:
+        if not self._is_local:
+            self._system.pipe({self._path(address): rows for address, rows in files.items()})
+            return
+        for address, rows in files.items():
+            # A file is there whole or not at all, as an object is.
+            unready = f"{self._root}/{address}.{os.getpid()}"
+            self._system.pipe_file(unready, rows)
+            os.replace(unready, self._path(address))
+
+    def _path(self, address: str) -> str:
+        return f"{self._root}/{address}.jsonl"
+
+
+def _address(text: str) -> str:
+    return hashlib.sha256(f"{_groupkey.version()}\n{text}".encode()).hexdigest()
+
+
+def _cell(text: str, address: str, progress: Progress | bool = False) -> _Outcome:
+    """Runs a scenario on one thread."""
+    if _address(text) != address:
+        return _Outcome(address, problem=f"a worker has another groupkey, {_groupkey.version()}")
     try:
-        todo = Todo(cells, cluster.count, batch)
-        with closing(cluster.run(todo, shipped, asked, expected)) as outcomes:
+        options = {"scenario": json.loads(text), "threads": 1, "progress": progress}
+        return _Outcome(address, _printed(["net"], options, False))
+    except GroupkeyError as error:
+        return _Outcome(address, problem=str(error))
+
+
+def _on_threads(cells: Mapping[str, str], workers: int | None) -> Generator[list[_Outcome]]:
+    """Yields outcomes as they come. When it is closed, the runs that are under way end first."""
+    is_over = threading.Event()
+
+    def stop(*_: object) -> None:
+        if is_over.is_set():
+            raise InterruptedError
+
+    pool = futures.ThreadPoolExecutor(workers or os.cpu_count())
+    try:
+        pending = {pool.submit(_cell, text, address, stop) for address, text in cells.items()}
+        while pending:
+            # With a timeout, since without one some systems do not see Ctrl-C.
+            ended, pending = futures.wait(pending, timeout=0.2, return_when=futures.FIRST_COMPLETED)
+            yield [one.result() for one in ended]
+    finally:
+        is_over.set()
+        pool.shutdown(cancel_futures=True)
+
+
+def _on_ray(cells: Mapping[str, str], workers: int | None, cluster: bool | str) -> Generator[list[_Outcome]]:
+    """Yields outcomes as they come. Ray runs a scenario again whose worker is lost, three times at most."""
+    if not cells:
+        return
+    try:
+        ray: Any = importlib.import_module("ray")
+    except ImportError as error:
+        raise InputError("Ray is not installed", "pip install ray; without ray= the scenarios run here") from error
+    is_ours = not ray.is_initialized()
+    if is_ours:
+        try:
+            ray.init(None if cluster is True else cluster, log_to_driver=False, logging_level=logging.ERROR)
+        except (ConnectionError, ValueError) as error:
+            raise InputError(f"there is no Ray at {cluster}: {error}") from error
+    at_once = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+    remote = ray.remote(_cell)
+    left = list(reversed(cells.items()))
+    pending: dict[Any, str] = {}
+    try:
+        while left or pending:
+            # Some wait on each worker's behalf, so that none waits for this process.
+            while left and len(pending) < (at_once if workers else 2 * at_once):
+                address, text = left.pop()
+                pending[remote.remote(text, address)] = address
+            ended = ray.wait(list(pending), num_returns=1, timeout=0.2)[0]
+            outcomes = []
+            for one in ended:
+                address = pending.pop(one)
+                try:
+                    outcomes.append(ray.get(one))
+                except ray.exceptions.RayError as error:
+                    outcomes.append(_Outcome(address, problem=str(error).partition("\n")[0]))
             yield outcomes
     finally:
-        cluster.close()
+        for one in pending:
+            ray.cancel(one, force=True)
+        if is_ours:
+            ray.shutdown()
 
 
-def _keep(
-    outcomes: Iterator[list[Outcome]], store: CellStore, total: int, progress: Progress
-) -> dict[str, str]:
-    """Keeps cells as they end. Returns the problems of those that failed, by address."""
-    done = 0
-    problems: dict[str, str] = {}
-    progress(0, total, 0)
-    for ended in outcomes:
-        store.keep(ended)
-        done += len(ended)
-        problems |= {o.address: o.problem for o in ended if o.printed is None}
-        progress(done, total, len(problems))
-    return problems
+def _refuse(value: object) -> object:
+    raise TypeError(f"a scenario of a campaign cannot have {value!r}")

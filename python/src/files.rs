@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use groupkey_choose::requirements::FIELDS;
+use groupkey_cli::laboratory::VERSION;
 use groupkey_lab::audit::Finding;
 use groupkey_lab::bench::BenchHeader;
 use groupkey_lab::bench::trace::ReplayRow;
@@ -42,6 +43,12 @@ pub(crate) fn toml(json: &str) -> PyResult<String> {
     let object: serde_json::Value =
         serde_json::from_str(json).map_err(|error| PyValueError::new_err(error.to_string()))?;
     ::toml::to_string(&object).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// Returns the version and the commit, as `groupkey --version` tells them.
+#[pyfunction]
+pub(crate) const fn version() -> &'static str {
+    VERSION
 }
 
 /// Returns the fields of requirements: section and key, with a dot between them, and their

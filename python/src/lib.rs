@@ -16,7 +16,7 @@ mod _groupkey {
     #[pymodule_export]
     use super::device::NativeDevice;
     #[pymodule_export]
-    use super::files::{read, requirement_fields, toml};
+    use super::files::{read, requirement_fields, toml, version};
     #[pymodule_export]
     use super::laboratory::{choose, laboratory, run};
     #[pymodule_export]

@@ -11,8 +11,8 @@ use groupkey_cli::{Host, HostNotice};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 
-/// Does some work while other Python threads run. Meanwhile `progress` is called with what is
-/// done, what there is in all, and the unit, at most every [`PAUSE`]. A signal whose handler
+/// Does some work while other Python threads run. From the first news on `progress` is called with what
+/// is done, what there is in all, and the unit, every [`PAUSE`]. A signal whose handler
 /// raises stops the work, and so does a `progress` or a `watch` that raises; what was raised is raised.
 ///
 /// Returns the result and the remarks that were made.
@@ -36,7 +36,7 @@ pub(crate) fn apart<T: Send>(
     let tell = || -> PyResult<()> {
         py.check_signals()?;
         watch()?;
-        let news = heard.lock().unwrap_or_else(PoisonError::into_inner).progress.take();
+        let news = heard.lock().unwrap_or_else(PoisonError::into_inner).progress.clone();
         if let (Some(progress), Some(news)) = (progress, news) {
             progress.call1(news)?;
         }

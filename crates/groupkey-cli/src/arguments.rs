@@ -6,7 +6,6 @@ use crate::commands::audit::AuditArguments;
 use crate::commands::bench::BenchArguments;
 #[cfg(feature = "live")]
 use crate::commands::bridge::BridgeArguments;
-use crate::commands::campaign::CampaignArguments;
 #[cfg(feature = "live")]
 use crate::commands::check::CheckArguments;
 use crate::commands::choose::ChooseArguments;
@@ -33,6 +32,7 @@ use crate::commands::ticket::TicketArguments;
 #[cfg(feature = "live")]
 use crate::commands::token::TokenArguments;
 use crate::commands::trace::TraceArguments;
+use crate::laboratory::VERSION;
 
 /// Choose a group key scheme with evidence.
 ///
@@ -42,7 +42,7 @@ use crate::commands::trace::TraceArguments;
 #[derive(Debug, Parser)]
 #[command(
     name = "groupkey",
-    version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("GROUPKEY_COMMIT"), ")"),
+    version = VERSION,
     max_term_width = WIDTH,
     help_template = "\
 {before-help}{about-with-newline}
@@ -58,7 +58,6 @@ Choose and compare:
   compare     two results files: what changed, and what may be noise
   trace       random joins and leaves, made or replayed
   device      profiles of devices: what primitives cost in time and energy
-  campaign    many such commands, on one machine or on many
 
 Run a live group:
   demo        a broker, a service and members in this process
@@ -131,11 +130,6 @@ pub(crate) enum CliCommand {
     /// the payloads do. At QoS 1 the broker in clear keeps each message until the other side has it.
     #[cfg(feature = "live")]
     Bridge(BridgeArguments),
-    /// Run many commands of the laboratory, on one machine or on many.
-    ///
-    /// A file says which: each combination of its lists is a cell. Finished cells never run twice,
-    /// and the merged rows are the same, however the cells were shared out.
-    Campaign(CampaignArguments),
     /// Check whether a service or a member can run: its files, certificates, clock and broker.
     ///
     /// Reads the configuration file and what it names, and then connects as that service or member

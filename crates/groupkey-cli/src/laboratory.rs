@@ -14,6 +14,9 @@ use crate::commands::{self, choose};
 use crate::failure::Failure;
 use crate::host::Host;
 
+/// The version, and the commit that it was built from.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("GROUPKEY_COMMIT"), ")");
+
 /// What a command printed, and whether it failed.
 #[derive(Debug)]
 pub struct CommandOutput {

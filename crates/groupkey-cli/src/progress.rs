@@ -1,7 +1,6 @@
 //! A progress bar on standard error: only on a terminal, and only when the work takes a while. If the work has a
 //! host, the host hears instead how far it is.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::{fmt, thread};
 
@@ -10,19 +9,12 @@ use indicatif::{HumanDuration, ProgressDrawTarget, ProgressState, ProgressStyle}
 
 use crate::host::{self, HostEars, HostNotice};
 
-/// Shows how far a campaign is.
+/// Shows how far the work is.
 pub(crate) struct ProgressBar {
     bar: indicatif::ProgressBar,
     /// Who hears of it in place of a terminal, and in what it is counted.
     host: Option<(HostEars, String)>,
 }
-
-/// Hides the bars that are made from now on: they would be of parts of what is shown already.
-pub(crate) fn hide_others() {
-    HIDDEN.store(true, Ordering::Relaxed);
-}
-
-static HIDDEN: AtomicBool = AtomicBool::new(false);
 
 impl ProgressBar {
     /// Makes a bar that stays hidden for now.
@@ -37,7 +29,7 @@ impl ProgressBar {
         let style = ProgressStyle::with_template(&style).expect("the template is well-formed");
         bar.set_style(style.with_key("left", tell_rest));
         let host = host::present().map(|host| (host, unit.to_owned()));
-        if HIDDEN.load(Ordering::Relaxed) || host.is_some() {
+        if host.is_some() {
             return Self { bar, host };
         }
         let late = bar.clone();

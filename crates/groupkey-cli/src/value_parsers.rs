@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Command, Error};
 use groupkey::catalogue::{Class, Profile, Scheme};
@@ -18,14 +18,10 @@ use groupkey_lab::bench::trace::ArrivalPattern;
 use groupkey_lab::bench::{Activity, Phase, Role, Workload};
 use groupkey_lab::conditions::LossDirection;
 use groupkey_lab::device::{Board, DeviceProfile, Radio, Target};
-use groupkey_lab::part::WorkPart;
 use groupkey_lab::registry;
 #[cfg(feature = "live")]
 use groupkey_mqtt::Version;
 use groupkey_sim::{HandOver, SessionState};
-
-use crate::commands::campaign::Shard;
-use crate::commands::choose::EvidenceKind;
 
 /// Parses a scheme by its id.
 pub(crate) fn scheme() -> impl TypedValueParser<Value = &'static Scheme> {
@@ -274,7 +270,7 @@ pub(crate) fn device_text() -> impl TypedValueParser<Value = String> {
     NamedOrFile { named: OnDemand(named), load, page: "docs/devices.md" }
 }
 
-/// Returns the built-in devices. Their files are read once, also by a campaign of many command lines.
+/// Returns the built-in devices. Their files are read once.
 fn devices() -> impl Iterator<Item = (&'static str, DeviceProfile)> {
     static DEVICES: LazyLock<Vec<(&'static str, DeviceProfile)>> = LazyLock::new(|| {
         DeviceProfile::names()
@@ -307,32 +303,6 @@ pub(crate) fn trace_kind() -> impl TypedValueParser<Value = ArrivalPattern> {
         };
         (kind.name(), kind, meaning)
     }))
-}
-
-/// Parses a part of a campaign: `3/8`.
-pub(crate) fn shard() -> impl TypedValueParser<Value = Shard> {
-    StringValueParser::new().try_map(|text| {
-        let numbers = text.split_once('/').and_then(|(part, parts)| {
-            Some(Shard { part: part.parse().ok()?, parts: parts.parse().ok()? })
-        });
-        numbers
-            .filter(|shard| (1..=shard.parts).contains(&shard.part))
-            .ok_or("I/N with I from 1 to N, such as 3/8")
-    })
-}
-
-/// Parses a part of the work of a command, such as `3/8`.
-pub(crate) fn part() -> impl TypedValueParser<Value = WorkPart> {
-    let checked = "the parser of shards lets no other through";
-    shard().map(move |Shard { part, parts }| WorkPart::new(part, parts).expect(checked))
-}
-
-/// Parses what a part of the evidence is of.
-pub(crate) fn evidence_kind() -> impl TypedValueParser<Value = EvidenceKind> {
-    named([
-        ("counts", EvidenceKind::Counts, "what each scheme computes, keeps and sends"),
-        ("times", EvidenceKind::Times, "simulated groups, to which the model is fitted"),
-    ])
 }
 
 /// Returns the schemes in the given order, each once: naming one twice does no harm.

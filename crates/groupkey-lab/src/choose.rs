@@ -23,13 +23,9 @@ pub mod winner_maps;
 
 pub use self::devices::{make_devices, make_radios, prices};
 pub use self::evidence::{
-    EvidenceOptions, EvidenceRunError, counted_schemes, make_evidence, make_evidence_of,
-    make_evidence_part, make_own_evidence,
+    EvidenceOptions, EvidenceRunError, make_evidence, make_evidence_of, make_own_evidence,
 };
-pub use self::fit::{
-    FitObservation, FitOptions, GroupTimes, OperationTimes, fit, fit_completion, fit_simulated,
-    fitted_groups, latencies, simulate_groups,
-};
+pub use self::fit::{FitOptions, fit_completion};
 pub use self::measure::{MeasureError, MeasureOptions, SimulatedCandidate, measure};
 pub use self::memory::make_memories;
 pub use self::named_files::LaboratoryFiles;
@@ -39,9 +35,7 @@ pub use self::race::{
     CONFIDENCE, DEARER_FROM, EQUAL_WITHIN, PROCEDURE, RaceOptions, RacedDecision, race,
 };
 pub use self::rows::{CandidateFigure, ChoiceRow, PolicyRow, column_of};
-pub use self::validate::{
-    Regret, RequirementsSource, Trial, ValidateOptions, regret, trials_in_all, validate,
-};
+pub use self::validate::{Regret, RequirementsSource, Trial, ValidateOptions, regret, validate};
 
 #[cfg(test)]
 mod departures;

@@ -16,7 +16,6 @@ pub mod clock;
 pub mod conditions;
 pub mod device;
 mod interruptible_carrier;
-pub mod part;
 pub mod plan;
 pub mod report;
 pub mod results;

@@ -24,9 +24,7 @@ use groupkey_choose::requirements::{
 use groupkey_choose::{Decision, Grounds, Requirements, choose, input, recommend_on, words};
 use groupkey_lab::choose::winner_maps::Winner;
 use groupkey_lab::choose::{LaboratoryFiles, commands};
-use groupkey_lab::part::WorkPart;
 
-pub(crate) use self::evidence::EvidenceKind;
 use crate::campaign::all_cores;
 use crate::failure::Failure;
 use crate::output::BesideFiles;
@@ -86,8 +84,7 @@ pub(crate) struct ChooseArguments {
         long,
         value_name = "URL",
         conflicts_with_all = [
-            "set", "ask", "fitted", "report", "all", "evidence", "evidence_of", "validate",
-            "print_requirements",
+            "set", "ask", "fitted", "report", "all", "evidence", "validate", "print_requirements",
         ],
     )]
     live: Option<String>,
@@ -111,14 +108,14 @@ pub(crate) struct ChooseArguments {
         value_parser = value_parsers::requirements(),
         conflicts_with_all = [
             "requirements", "set", "ask", "fitted", "save", "report", "json", "all", "evidence",
-            "evidence_of", "validate",
+            "validate",
         ],
     )]
     print_requirements: Option<&'static str>,
 
     /// Answer by the fitted model alone, in a moment, without simulating the finalists. Its errors
     /// are in docs/choose.md. Bursts and outages are not in it.
-    #[arg(long, conflicts_with_all = ["evidence", "evidence_of", "validate"])]
+    #[arg(long, conflicts_with_all = ["evidence", "validate"])]
     fitted: bool,
 
     /// Findings about schemes of your own: the folder that audit --out named. Without them no claim
@@ -145,17 +142,6 @@ pub(crate) struct ChooseArguments {
     )]
     evidence: Option<PathBuf>,
 
-    /// Print a --part of what --evidence makes, as JSON Lines. --evidence --from puts the parts together.
-    #[arg(
-        long,
-        value_name = "WHAT",
-        value_parser = value_parsers::evidence_kind(),
-        conflicts_with_all = [
-            "requirements", "set", "ask", "save", "report", "all", "evidence", "validate",
-        ],
-    )]
-    evidence_of: Option<EvidenceKind>,
-
     /// With --evidence: count these schemes alone. The counts of the others, and the model, stay as
     /// they are.
     #[arg(
@@ -164,7 +150,6 @@ pub(crate) struct ChooseArguments {
         value_delimiter = ',',
         value_parser = value_parsers::scheme(),
         requires = "evidence",
-        conflicts_with = "from",
     )]
     scheme: Vec<&'static Scheme>,
 
@@ -179,15 +164,6 @@ pub(crate) struct ChooseArguments {
     /// With --evidence or --validate: small groups and few simulations, for a first look.
     #[arg(long)]
     quick: bool,
-
-    /// With --validate or --evidence-of: the I-th of N parts of the work alone, as JSON Lines. --from
-    /// puts all of them together, and a campaign runs them on many machines (docs/campaigns.md).
-    #[arg(long, value_name = "I/N", value_parser = value_parsers::part(), conflicts_with_all = ["evidence", "from"])]
-    part: Option<WorkPart>,
-
-    /// With --validate or --evidence: what parts printed, in place of doing it here.
-    #[arg(long, value_name = "FILE", conflicts_with = "evidence_of")]
-    from: Vec<PathBuf>,
 
     /// Threads to run on; the answer does not depend on their number [default: as many as there are
     /// cores].
@@ -204,7 +180,7 @@ pub(crate) struct ChooseArguments {
         default_missing_value = "5",
         value_parser = pareto::tolerance,
         conflicts_with_all = [
-            "all", "report", "live", "evidence", "evidence_of", "validate", "print_requirements",
+            "all", "report", "live", "evidence", "validate", "print_requirements",
         ],
     )]
     pareto: Option<f64>,
@@ -230,18 +206,13 @@ pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
         write!(out, "{example}")?;
         return Ok(());
     }
-    if let Some(kind) = arguments.evidence_of {
-        return evidence::print_part(kind, arguments, out);
-    }
     if let Some(folder) = &arguments.evidence {
         return evidence::run(folder, arguments, out);
     }
     if arguments.validate {
         return validate::run(arguments, out);
     }
-    let ChooseArguments { quick, part, from, .. } = arguments;
-    let of_others = [("--quick", *quick), ("--part", part.is_some()), ("--from", !from.is_empty())];
-    Failure::refuse_any(&of_others, "--evidence or --validate")?;
+    Failure::refuse_any(&[("--quick", arguments.quick)], "--evidence or --validate")?;
     if let Some(address) = &arguments.live {
         let requirements = arguments.requirements.as_deref().map(read).transpose()?;
         return live::run(

@@ -6,7 +6,6 @@ pub(crate) mod audit;
 pub(crate) mod bench;
 #[cfg(feature = "live")]
 pub(crate) mod bridge;
-pub(crate) mod campaign;
 #[cfg(feature = "live")]
 pub(crate) mod check;
 pub(crate) mod choose;
@@ -56,7 +55,6 @@ pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
         Some(CliCommand::Bench(arguments)) => bench::run(arguments, out),
         #[cfg(feature = "live")]
         Some(CliCommand::Bridge(arguments)) => bridge::run(arguments, out),
-        Some(CliCommand::Campaign(arguments)) => campaign::run(arguments, out),
         #[cfg(feature = "live")]
         Some(CliCommand::Check(arguments)) => check::run(arguments, out),
         Some(CliCommand::Choose(arguments)) => choose::run(arguments, out),

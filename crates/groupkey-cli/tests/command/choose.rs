@@ -378,20 +378,7 @@ fn bursts_of_a_scenario_are_simulated_without_being_asked_for() {
 #[ignore = "long: half a minute, simulates what choose models"]
 fn answers_are_compared_with_the_best_that_simulations_find() {
     let folder = Folder::new();
-    folder.file(
-        "spec.toml",
-        "[[cells]]\ncommand = \"choose\"\nvalidate = true\nquick = true\nparts = 4\n",
-    );
-    for action in ["run", "merge"] {
-        groupkey_in(folder.path(), &["campaign", action, "spec.toml", "--out", "out"]).success();
-    }
-    let words = ["choose", "--validate", "--quick", "--from", "out/choose.jsonl"];
-    let printed = groupkey_in(folder.path(), &words).success();
-    let rows = groupkey_in(folder.path(), &[&words[..], &["--json"]].concat()).success();
-    assert_eq!(
-        rows,
-        std::fs::read_to_string(folder.path().join("out/choose.jsonl")).expect("text")
-    );
+    let printed = groupkey_in(folder.path(), &["choose", "--validate", "--quick"]).success();
     let lines: Vec<&str> = printed.lines().collect();
     assert!(lines[0].contains("median %"), "{printed}");
     let rows = ["even", "even", "typical", "typical"];

@@ -12,7 +12,6 @@ mod bridge;
 mod bridge_groups;
 #[cfg(target_os = "linux")]
 mod broker;
-mod campaign;
 #[cfg(target_os = "linux")]
 mod certificates;
 #[cfg(target_os = "linux")]

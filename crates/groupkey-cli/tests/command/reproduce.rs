@@ -29,24 +29,8 @@ fn it_leaves_results_a_summary_and_a_report() {
     let names = fs::read_dir(out.join("results")).expect("it exists").count();
     assert_eq!(names, 4, "nothing else is left behind");
 
-    // Finished results are replaced; the same seed gives the same, also if a campaign ran the parts:
-    // first those of all rows, and then those of the rows that more runs decide.
-    let parts = "[[cells]]\ncommand = \"reproduce network-impact\"\nruns = 2\nparts = 3\n";
-    folder.file("rows.toml", parts);
-    folder.file("more.toml", &format!("{parts}from = \"rows/reproduce-network-impact.jsonl\"\n"));
-    for name in ["rows", "more"] {
-        for (action, more) in [("run", "--shard=2/2"), ("run", "--shard=1/2"), ("merge", "")] {
-            let (spec, folder) = (format!("{name}.toml"), format!("--out={name}"));
-            let words = ["campaign", action, &spec, &folder, more];
-            let words: Vec<_> = words.into_iter().filter(|word| !word.is_empty()).collect();
-            groupkey_in(out, &words).success();
-        }
-    }
-    let [rows, more] =
-        ["rows", "more"].map(|name| format!("{name}/reproduce-network-impact.jsonl"));
-    let refused = reproduce(out, &format!("--runs 2 --from {more}"));
-    assert!(refused.stderr.contains("the files of --from lack "), "{}", refused.stderr);
-    reproduce(out, &format!("--runs 2 --from {rows} --from {more} --json")).success();
+    // Finished results are replaced; the same seed gives the same.
+    reproduce(out, "--runs 2 --json").success();
     assert_eq!(read(out, "results.jsonl"), results);
     assert_eq!(read(out, "report.html"), report);
 }

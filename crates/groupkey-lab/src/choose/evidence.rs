@@ -15,7 +15,6 @@ use groupkey_sim::group::GroupError;
 use super::counting::{OPERATIONS, count};
 use super::variants::{CountedScheme, SUITES, own_subjects, subjects};
 use crate::audit::{Claim, Finding, Found, recorded};
-use crate::part::WorkPart;
 use crate::registry;
 
 /// How evidence is made.
@@ -74,26 +73,6 @@ pub fn make_evidence_of(
     let tables = shipped.tables().filter(|table| !is_counted(&table.variant.scheme));
     let tables = tables.chain(counted.tables()).cloned().collect();
     Ok(Evidence::new(facts.cloned().collect(), tables))
-}
-
-/// Returns the schemes that are counted.
-pub fn counted_schemes(is_quick: bool) -> Vec<&'static Scheme> {
-    let mut schemes: Vec<_> = subjects(is_quick).iter().map(|subject| subject.scheme).collect();
-    schemes.dedup_by_key(|scheme| scheme.id);
-    schemes
-}
-
-/// Counts a part of the schemes, those of others left out. A scheme's variants stay together, for what
-/// is said of the scheme follows from all of them.
-pub fn make_evidence_part(
-    part: WorkPart,
-    options: &EvidenceOptions<'_>,
-) -> Result<Evidence, EvidenceRunError> {
-    let schemes = counted_schemes(options.is_quick);
-    let schemes = &schemes[part.places(schemes.len())];
-    let mut subjects = subjects(options.is_quick);
-    subjects.retain(|subject| schemes.iter().any(|scheme| scheme.id == subject.scheme.id));
-    evidence(&subjects, options)
 }
 
 /// Counts the schemes that the program registered, in seconds, for choices that they take part in.

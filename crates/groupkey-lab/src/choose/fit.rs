@@ -15,7 +15,6 @@ use groupkey_choose::requirements::NetworkConditions;
 use groupkey_sim::group::{GroupError, Rest};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
-use serde::{Deserialize, Serialize};
 
 use super::devices::prices;
 use super::in_parallel::in_parallel;
@@ -24,7 +23,6 @@ use super::message_flow::{MessageFlow, NoFlow, is_impossible};
 use super::variants::{CountedScheme, subjects};
 use crate::conditions::Conditions;
 use crate::device::DeviceProfile;
-use crate::part::WorkPart;
 use crate::plan::{Plan, PlanAction, PlanStep};
 
 /// How the model is fitted.
@@ -44,41 +42,27 @@ pub struct FitOptions<'o> {
 
 /// A simulated operation and the terms of its time.
 #[derive(Clone, Debug)]
-pub struct FitObservation {
+struct FitObservation {
     /// The class of its scheme and its quality of service: `hybrid 2`.
-    pub kind: String,
-    /// What it is, in words.
-    pub what: String,
+    kind: String,
     /// Members.
-    pub members: u32,
+    members: u32,
     /// The terms of its time.
-    pub terms: Terms,
+    terms: Terms,
     /// The simulated mean (ms).
-    pub mean: f64,
+    mean: f64,
     /// The simulated 99th percentile (ms).
-    pub of_99: f64,
-}
-
-/// What was simulated of one of the groups, in parts that are put together later.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct GroupTimes {
-    /// Its place among all groups, from 0.
-    pub group: usize,
-    /// Of its operations, those that take time over the network.
-    pub times: Vec<OperationTimes>,
+    of_99: f64,
 }
 
 /// How long a simulated operation took.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OperationTimes {
-    /// The operation, by its name.
-    pub operation: String,
+#[derive(Clone, Debug)]
+struct OperationTimes {
+    operation: Operation,
     /// The mean (ms).
-    pub mean: f64,
+    mean: f64,
     /// The 99th percentile (ms).
-    pub of_99: f64,
+    of_99: f64,
 }
 
 /// Simulates messages and groups, and fits the model to them. `None` if it was stopped. Every third
@@ -87,51 +71,26 @@ pub fn fit_completion(
     evidence: &Evidence,
     options: &FitOptions<'_>,
 ) -> Result<Option<Model>, GroupError> {
-    let simulated = simulate_groups(WorkPart::WHOLE, options)?;
-    Ok(simulated.map(|simulated| fit_simulated(evidence, &simulated, options)))
-}
-
-/// Simulates a part of the groups: random ones in random networks. `None` if it was stopped.
-pub fn simulate_groups(
-    part: WorkPart,
-    options: &FitOptions<'_>,
-) -> Result<Option<Vec<GroupTimes>>, GroupError> {
-    let groups: Vec<_> = groups(options).into_iter().enumerate().collect();
-    let groups = &groups[part.places(groups.len())];
+    let groups = groups(options);
     let on_done = |done| (options.on_progress)(done, groups.len());
-    let work = |(place, group): &(usize, FittedGroup)| -> Result<GroupTimes, GroupError> {
-        Ok(GroupTimes { group: *place, times: group.simulate()? })
-    };
-    let done = in_parallel(groups, options.threads, options.stop, &on_done, &work);
-    done.into_iter().collect::<Option<Result<_, _>>>().transpose()
-}
-
-/// Returns how many groups are simulated.
-pub fn fitted_groups(options: &FitOptions<'_>) -> usize {
-    groups(options).len()
-}
-
-/// Simulates messages, and fits the model to groups that are simulated. Those that are no groups of
-/// these options are left out.
-pub fn fit_simulated(
-    evidence: &Evidence,
-    simulated: &[GroupTimes],
-    options: &FitOptions<'_>,
-) -> Model {
-    let (groups, latencies) = (groups(options), latencies(options));
-    let known = simulated.iter().filter_map(|one| Some((groups.get(one.group)?, &one.times)));
-    let observations: Vec<_> =
-        known.flat_map(|(group, times)| group.observe(times, evidence, &latencies)).collect();
-    fit(latencies, &observations)
+    let simulate = |group: &FittedGroup| group.simulate();
+    let done = in_parallel(&groups, options.threads, options.stop, &on_done, &simulate);
+    let done: Option<Result<Vec<_>, _>> = done.into_iter().collect();
+    let Some(done) = done.transpose()? else { return Ok(None) };
+    let latencies = latencies(options);
+    let observations: Vec<_> = (groups.iter().zip(&done))
+        .flat_map(|(group, times)| group.observe(times, evidence, &latencies))
+        .collect();
+    Ok(Some(fit(latencies, &observations)))
 }
 
 /// Simulates single messages in many networks.
-pub fn latencies(options: &FitOptions<'_>) -> Latencies {
+fn latencies(options: &FitOptions<'_>) -> Latencies {
     latency::latencies(if options.is_quick { 100 } else { 3_000 }, options.seed)
 }
 
 /// Fits a model to observations.
-pub fn fit(latencies: Latencies, observations: &[FitObservation]) -> Model {
+fn fit(latencies: Latencies, observations: &[FitObservation]) -> Model {
     let mut by_kind: BTreeMap<String, Vec<&FitObservation>> = BTreeMap::new();
     for observation in observations {
         by_kind.entry(observation.kind.clone()).or_default().push(observation);
@@ -170,7 +129,7 @@ impl FittedGroup {
             }
             let rank = (0.99 * times.len() as f64).ceil() as usize;
             let of_99 = times[rank.clamp(1, times.len()) - 1];
-            simulated.push(OperationTimes { operation: operation.name().to_owned(), mean, of_99 });
+            simulated.push(OperationTimes { operation, mean, of_99 });
         }
         Ok(simulated)
     }
@@ -188,7 +147,7 @@ impl FittedGroup {
         let (suite, guard) = (self.subject.suite.name(), self.guard.name());
         let variant = self.subject.variant(guard);
         let observation = |OperationTimes { operation, mean, of_99 }: &OperationTimes| {
-            let sample = evidence.counts(&variant, operation, Moment::fresh(self.members))?;
+            let sample = evidence.counts(&variant, operation.name(), Moment::fresh(self.members))?;
             let situation = Situation {
                 class: self.subject.scheme.class().name(),
                 sample: &sample.value,
@@ -201,14 +160,8 @@ impl FittedGroup {
             };
             let terms = latencies.terms(&situation)?;
             let kind = format!("{} {}", situation.class, self.qos);
-            let NetworkConditions { loss, delay, jitter, bandwidth, .. } = self.network;
-            let what = format!(
-                "{variant}, {operation}, {} members, {loss:.2} %, {delay:.1} ms, jitter {jitter:.1}, \
-                 {bandwidth:?} kbit/s, {}",
-                self.members, self.member.name,
-            );
             let (members, mean, of_99) = (self.members, *mean, *of_99);
-            Some(FitObservation { kind, what, members, terms, mean, of_99 })
+            Some(FitObservation { kind, members, terms, mean, of_99 })
         };
         simulated.iter().filter_map(observation).collect()
     }

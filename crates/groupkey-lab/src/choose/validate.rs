@@ -20,7 +20,6 @@ use super::in_parallel::in_parallel;
 use super::latency::mixed;
 use super::measure::{Laboratory, MeasureError};
 use super::race::{RaceOptions, race};
-use crate::part::WorkPart;
 
 /// How the choice is validated.
 #[derive(Clone, Copy)]
@@ -35,8 +34,6 @@ pub struct ValidateOptions<'o> {
     pub members: u32,
     /// How often each change of the last candidates is simulated.
     pub runs: u32,
-    /// Which of them are answered. Each is answered as it is in the whole.
-    pub part: WorkPart,
     /// Threads. The table does not depend on their number.
     pub threads: usize,
     /// When this becomes true, the requirements that are done make the table.
@@ -109,19 +106,13 @@ pub struct Regret {
 pub fn validate(options: &ValidateOptions<'_>) -> Result<Vec<Trial>, MeasureError> {
     let drawn = requirements(options);
     let numbered: Vec<_> = (0..).zip(&drawn).collect();
-    let numbered = &numbered[options.part.places(drawn.len())];
     let work =
         |&(place, (generator, requirements)): &(u32, &(RequirementsSource, Requirements))| {
             try_one(*generator, requirements, options.runs, mixed(options.seed, place))
         };
     let on_done = |done| (options.on_progress)(done, numbered.len());
-    let done = in_parallel(numbered, options.threads, options.stop, &on_done, &work);
+    let done = in_parallel(&numbered, options.threads, options.stop, &on_done, &work);
     done.into_iter().flatten().collect()
-}
-
-/// Returns how many requirements all parts together answer.
-pub fn trials_in_all(options: &ValidateOptions<'_>) -> usize {
-    requirements(options).len()
 }
 
 /// Sums trials up.
@@ -517,14 +508,13 @@ impl GroupDraw {
 
 impl fmt::Debug for ValidateOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, even, typical, members, runs, part, threads, .. } = self;
+        let Self { seed, even, typical, members, runs, threads, .. } = self;
         f.debug_struct("ValidateOptions")
             .field("seed", seed)
             .field("even", even)
             .field("typical", typical)
             .field("members", members)
             .field("runs", runs)
-            .field("part", part)
             .field("threads", threads)
             .finish_non_exhaustive()
     }

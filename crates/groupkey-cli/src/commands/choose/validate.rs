@@ -1,16 +1,12 @@
 //! `groupkey choose --validate`: what the fast answers cost beside the best that simulations find.
 
-use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use groupkey_choose::number::figure;
 use groupkey_lab::choose::{
-    MeasureError, Regret, RequirementsSource, Trial, ValidateOptions, regret, trials_in_all,
-    validate,
+    MeasureError, Regret, RequirementsSource, ValidateOptions, regret, validate,
 };
-use groupkey_lab::part::WorkPart;
 
 use super::ChooseArguments;
 use crate::failure::Failure;
@@ -21,7 +17,7 @@ use crate::table::{Column, Table};
 /// Answers random requirements, simulates what could be better, and prints a line for each kind of
 /// requirements.
 pub(super) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let ChooseArguments { quick, json, part, from, .. } = arguments;
+    let ChooseArguments { quick, json, .. } = arguments;
     let (even, typical, members, runs) = if *quick { QUICK } else { FULL };
     let stop = interruption::requested();
     let bar = ProgressBar::counting("requirements");
@@ -31,21 +27,17 @@ pub(super) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
         typical,
         members,
         runs,
-        part: part.unwrap_or(WorkPart::WHOLE),
         threads: arguments.threads(),
         stop,
         on_progress: &|done, total| bar.advance(done, total),
     };
-    let trials = match from.is_empty() {
-        true => validate(&options).map_err(|error| match error {
-            MeasureError::Interrupted => Failure::interrupted("nothing is printed"),
-            error => Failure::running(error.to_string()),
-        }),
-        false => read(from, trials_in_all(&options)),
-    };
+    let trials = validate(&options).map_err(|error| match error {
+        MeasureError::Interrupted => Failure::interrupted("nothing is printed"),
+        error => Failure::running(error.to_string()),
+    });
     drop(bar);
     let trials = trials?;
-    if *json || part.is_some() {
+    if *json {
         for trial in &trials {
             writeln!(out, "{}", serde_json::to_string(trial).expect("it is a tree"))?;
         }
@@ -98,27 +90,6 @@ pub(super) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
     match stop.load(Ordering::Relaxed) {
         true => Err(Failure::interrupted("what is printed is of the requirements that were done")),
         false => Ok(()),
-    }
-}
-
-/// Reads what parts printed. Of `all` requirements each must be there.
-fn read(paths: &[PathBuf], all: usize) -> Result<Vec<Trial>, Failure> {
-    let mut trials = Vec::new();
-    for path in paths {
-        let refused = |problem: String| Failure::input(format!("{}: {problem}", path.display()));
-        let text = fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
-        for (index, line) in text.lines().enumerate() {
-            let trial = serde_json::from_str(line);
-            trials.push(trial.map_err(|error| refused(format!("line {}: {error}", index + 1)))?);
-        }
-    }
-    match trials.len() == all {
-        true => Ok(trials),
-        false => Err(Failure::input(format!(
-            "the files of --from answer {} requirements, and there are {all}",
-            trials.len()
-        ))
-        .with_help("give each part once, in order, and --quick if they had it")),
     }
 }
 

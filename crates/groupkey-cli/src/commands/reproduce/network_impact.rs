@@ -7,11 +7,10 @@ use std::time::Instant;
 use clap::Args;
 use groupkey::Suite;
 use groupkey_choose::number::figure;
-use groupkey_lab::campaign::{CampaignError, CampaignOutcome, remaining};
-use groupkey_lab::part::WorkPart;
+use groupkey_lab::campaign::{CampaignOutcome, remaining};
 use groupkey_lab::plan::Plan;
 use groupkey_lab::report::{PublishedValue, Report, Reproduction, render};
-use groupkey_lab::results::{self, FileHeader, NetworkRow, ResultsHeader, RowSetting};
+use groupkey_lab::results::{self, FileHeader, NetworkRow, ResultsHeader};
 use groupkey_lab::verdict::Verdict;
 use groupkey_reproduce::expectations::ClaimEntry;
 use groupkey_reproduce::network_impact;
@@ -24,7 +23,7 @@ use crate::commands::reproduce::recorded::{OutcomeComparison, RecordedArguments}
 use crate::failure::Failure;
 use crate::results_folder::{EarlierArguments, RESULTS, ResultsFiles, ResultsFolder};
 use crate::table::{Column, Table};
-use crate::{number, provenance, value_parsers};
+use crate::{number, provenance};
 
 /// Arguments of `groupkey reproduce network-impact`.
 #[derive(Args, Debug)]
@@ -38,8 +37,7 @@ is 1 if an outcome is not as recorded.
 Examples:
   groupkey reproduce network-impact
   groupkey reproduce network-impact --runs 5 --out quick
-  groupkey reproduce network-impact --resume
-  groupkey reproduce network-impact --part 3/8 > part3.jsonl")]
+  groupkey reproduce network-impact --resume")]
 pub(crate) struct NetworkImpactArguments {
     /// Runs of each setting; the study had 30. Settings that leave a finding open get more.
     #[arg(
@@ -64,15 +62,6 @@ pub(crate) struct NetworkImpactArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 
-    /// Print the I-th of N parts of the rows (JSON Lines), and write no files. With --from it is a
-    /// part of the rows that take more runs to decide a finding, with all of their runs.
-    #[arg(long, value_name = "I/N", value_parser = value_parsers::part(), conflicts_with_all = ["out", "resume", "fresh", "against"])]
-    part: Option<WorkPart>,
-
-    /// What parts printed, in place of running it here: once for each file.
-    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
-    from: Vec<PathBuf>,
-
     #[command(flatten)]
     earlier: EarlierArguments,
 
@@ -86,9 +75,6 @@ pub(crate) struct NetworkImpactArguments {
 
 /// Runs the campaign and compares our values with the published ones.
 pub(super) fn run(arguments: &NetworkImpactArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    if let Some(part) = arguments.part {
-        return print_part(part, arguments, out);
-    }
     let expected = arguments.recorded.expected(arguments.is_of_record())?;
     let done = reproduce(arguments)?;
     let CampaignResults { study, files, seconds, .. } = &done;
@@ -112,15 +98,10 @@ pub(super) fn run(arguments: &NetworkImpactArguments, out: &mut dyn Write) -> Re
 pub(super) fn reproduce(arguments: &NetworkImpactArguments) -> Result<CampaignResults, Failure> {
     let started = Instant::now();
     let plans = network_impact::plans(arguments.runs, arguments.seed);
-    let given = rows_of_parts(&plans, &arguments.from)?;
     let folder = ResultsFolder::create(&arguments.out)?;
     let header = header(arguments);
     let (mut rows, mut growing) =
         folder.begin(&header, arguments.earlier.choice(), network_impact::plans)?;
-    for row in given {
-        growing.add(&row).map_err(CampaignError::Sink)?;
-        rows.push(row);
-    }
     let earlier_rows = rows.len();
 
     let outcome = campaign::run(remaining(&plans, &rows).plans, arguments.threads, |row| {
@@ -144,62 +125,6 @@ pub(super) fn reproduce(arguments: &NetworkImpactArguments) -> Result<CampaignRe
     let files = folder.finish(&header, &rows, &render(&report))?;
     let seconds = started.elapsed().as_secs_f64();
     Ok(CampaignResults { study, header, rows, files, earlier_rows, seconds })
-}
-
-/// Prints a part of the rows. If there are rows already, it is of those that more runs decide, with all
-/// of their runs.
-fn print_part(
-    part: WorkPart,
-    arguments: &NetworkImpactArguments,
-    out: &mut dyn Write,
-) -> Result<(), Failure> {
-    let plans = network_impact::plans(arguments.runs, arguments.seed);
-    let mut rows = rows_of_parts(&plans, &arguments.from)?;
-    let outcome = if arguments.from.is_empty() {
-        let plans = &plans[part.places(plans.len())];
-        campaign::run(plans, arguments.threads, |row| results::write_line(&mut &mut *out, row))?
-    } else {
-        let more = network_impact::more_runs(&plans, &rows, arguments.runs);
-        let more = &more[part.places(more.len())];
-        let outcome = campaign::extend(more, arguments.threads, &mut rows)?;
-        for setting in settings(more) {
-            let mut extended = rows.iter().filter(|row| row.setting == setting);
-            extended.try_for_each(|row| results::write_line(&mut &mut *out, row))?;
-        }
-        outcome
-    };
-    match outcome {
-        CampaignOutcome::Finished => Ok(()),
-        CampaignOutcome::Interrupted { .. } => Err(Failure::interrupted("the part is incomplete")),
-    }
-}
-
-/// Reads what parts printed, in the order of the plans. Of rows with the same setting the one with the
-/// most runs counts. Without files there are no rows; otherwise none may be missing.
-fn rows_of_parts(plans: &[Plan], files: &[PathBuf]) -> Result<Vec<NetworkRow>, Failure> {
-    let mut known = Vec::new();
-    for path in files {
-        let read = results::read_jsonl::<ResultsHeader>(path);
-        known.extend(read.map_err(|error| Failure::input(error.to_string()))?.1);
-    }
-    let of_setting = |setting: RowSetting| {
-        let rows = known.iter().filter(move |row| row.setting == setting);
-        rows.max_by_key(|row| row.runs).cloned()
-    };
-    let rows: Vec<_> = settings(plans).filter_map(of_setting).collect();
-    match remaining(plans, &rows).plans.len() {
-        left if left > 0 && !files.is_empty() => Err(Failure::input(format!(
-            "the files of --from lack {left} of {} settings",
-            plans.len()
-        ))
-        .with_help("give all parts, and the --runs and --seed that they had")),
-        _ => Ok(rows),
-    }
-}
-
-/// Returns the settings of the rows of plans, in order.
-fn settings(plans: &[Plan]) -> impl Iterator<Item = RowSetting> {
-    plans.iter().flat_map(|plan| plan.reported().map(move |(step, _)| plan.setting(step)))
 }
 
 /// Runs settings more often where a finding depends on it, and keeps the results of each round.
@@ -263,17 +188,7 @@ impl NetworkImpactArguments {
         earlier: EarlierArguments,
     ) -> Self {
         let recorded = RecordedArguments { against: None };
-        Self {
-            runs,
-            seed,
-            out,
-            threads: None,
-            part: None,
-            from: Vec::new(),
-            earlier,
-            recorded,
-            json: false,
-        }
+        Self { runs, seed, out, threads: None, earlier, recorded, json: false }
     }
 
     /// Returns whether these are the settings whose outcomes are recorded.

@@ -13,7 +13,6 @@ use super::races::{asked, raced};
 use crate::audit::{Finding, Found, recorded};
 use crate::choose::validate::requirements;
 use crate::choose::{MeasureOptions, ValidateOptions, measure};
-use crate::part::WorkPart;
 
 /// One of `data/answers.toml`.
 #[derive(serde::Deserialize)]
@@ -105,7 +104,6 @@ fn figures_of_answers_lie_within_their_intervals_in_fresh_simulations() {
         typical: 6,
         members: 60,
         runs: 1,
-        part: WorkPart::WHOLE,
         threads: 1,
         stop: &GOING_ON,
         on_progress: &|_, _| (),
@@ -170,7 +168,6 @@ fn many_requirements(even: usize, typical: usize) -> Vec<Requirements> {
         typical,
         members: 5_000,
         runs: 1,
-        part: WorkPart::WHOLE,
         threads: 1,
         stop: &GOING_ON,
         on_progress: &|_, _| (),

@@ -14,11 +14,8 @@ use super::GOING_ON;
 use crate::choose::counting::count;
 use crate::choose::evidence::evidence;
 use crate::choose::variants::{CountedScheme, SUITES, subjects};
-use crate::choose::{
-    EvidenceOptions, counted_schemes, make_devices, make_evidence_part, make_radios,
-};
+use crate::choose::{EvidenceOptions, make_devices, make_radios};
 use crate::device::Board;
-use crate::part::WorkPart;
 
 fn subject(id: &str, parameters: &[(&'static str, u32)], suite: usize) -> CountedScheme {
     CountedScheme {
@@ -194,24 +191,4 @@ fn counting_can_be_stopped() {
         evidence(&subjects(true), &options).map(|_| ()),
         Err(crate::choose::EvidenceRunError::Interrupted)
     );
-}
-
-/// Each scheme alone, written below each other, read and written again, is what all of them are.
-#[test]
-fn counts_in_parts_are_the_counts_of_the_whole() {
-    let options = EvidenceOptions::quick(2, &GOING_ON);
-    let schemes = counted_schemes(true);
-    let few = ["skdc", "oft", "tgdh"];
-    let mut text = String::new();
-    for (place, scheme) in schemes.iter().enumerate() {
-        let part = WorkPart::new(place + 1, schemes.len()).expect("a part");
-        if few.contains(&scheme.id) {
-            text += &make_evidence_part(part, &options).expect("it completes").to_text();
-        }
-    }
-    let mut subjects = subjects(true);
-    subjects.retain(|subject| few.contains(&subject.scheme.id));
-    let whole = evidence(&subjects, &options).expect("it completes").to_text();
-    assert!(!whole.is_empty());
-    assert_eq!(Evidence::parse(&text).expect("just written").to_text(), whole);
 }

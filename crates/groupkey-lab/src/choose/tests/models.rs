@@ -8,11 +8,8 @@ use super::GOING_ON;
 use crate::campaign;
 use crate::campaign::CampaignOptions;
 use crate::choose::message_flow::MessageFlow;
-use crate::choose::{
-    FitOptions, GroupTimes, fit_completion, fit_simulated, fitted_groups, simulate_groups,
-};
+use crate::choose::{FitOptions, fit_completion};
 use crate::conditions::Conditions;
-use crate::part::WorkPart;
 use crate::plan::{Plan, PlanStep};
 
 /// A change of a settled group of 12 on slow links that lose packets.
@@ -124,8 +121,8 @@ fn a_replayed_flow_takes_as_long_as_the_group() {
 }
 
 #[test]
-#[ignore = "long: half a minute, the same model on any number of threads, whole or in parts"]
-fn a_model_does_not_depend_on_threads_or_on_parts() {
+#[ignore = "long: half a minute, the same model on any number of threads"]
+fn a_model_does_not_depend_on_threads() {
     let options = |threads: usize| FitOptions {
         seed: 3,
         is_quick: true,
@@ -134,19 +131,8 @@ fn a_model_does_not_depend_on_threads_or_on_parts() {
         on_progress: &|_, _| (),
     };
     let evidence = Evidence::shipped();
-    let model = fit_completion(evidence, &options(1)).expect("it completes").expect("not stopped");
-    let mut simulated = Vec::new();
-    for number in 1..=4 {
-        let part = WorkPart::new(number, 4).expect("a part");
-        let groups = simulate_groups(part, &options(2)).expect("it completes");
-        // As the command prints them, and reads them.
-        let read = |group: &GroupTimes| {
-            let line = serde_json::to_string(group).expect("a tree");
-            serde_json::from_str::<GroupTimes>(&line).expect("just written")
-        };
-        simulated.extend(groups.expect("not stopped").iter().map(read));
-    }
-    assert_eq!(simulated.len(), fitted_groups(&options(1)));
-    assert_eq!(model, fit_simulated(evidence, &simulated, &options(1)));
+    let fitted = |threads| fit_completion(evidence, &options(threads)).expect("it completes");
+    let model = fitted(1).expect("not stopped");
+    assert_eq!(Some(&model), fitted(2).as_ref());
     assert!(model.fits.values().all(|fit| fit.mean.iter().all(|weight| *weight >= 0.0)));
 }

@@ -10,10 +10,9 @@ use groupkey_choose::{
 
 use super::GOING_ON;
 use crate::choose::{
-    DEARER_FROM, EQUAL_WITHIN, MeasureOptions, RUNS, RaceOptions, SEED, Trial, ValidateOptions,
+    DEARER_FROM, EQUAL_WITHIN, MeasureOptions, RUNS, RaceOptions, SEED, ValidateOptions,
     measure, race, regret, validate,
 };
-use crate::part::WorkPart;
 
 fn candidate(scheme: &str) -> Candidate {
     let variant = Variant {
@@ -145,28 +144,23 @@ fn a_limit_that_no_finalist_keeps_in_the_simulation_rules_all_of_them_out() {
 }
 
 #[test]
-#[ignore = "long: half a minute, the same answers on any number of threads, whole or in parts"]
-fn validation_does_not_depend_on_threads_or_on_parts() {
-    let made = |threads: usize, part: WorkPart| {
+#[ignore = "long: half a minute, the same answers on any number of threads"]
+fn validation_does_not_depend_on_threads() {
+    let made = |threads: usize| {
         let options = ValidateOptions {
             seed: 1,
             even: 3,
             typical: 2,
             members: 12,
             runs: 30,
-            part,
             threads,
             stop: &GOING_ON,
             on_progress: &|_, _| (),
         };
         validate(&options).expect("it completes")
     };
-    let trials = made(1, WorkPart::WHOLE);
-    let parts = (1..=3).flat_map(|number| made(2, WorkPart::new(number, 3).expect("a part")));
-    // As the command prints them, and reads them.
-    let line = |trial: &Trial| serde_json::to_string(trial).expect("a tree");
-    let read = |trial: Trial| serde_json::from_str::<Trial>(&line(&trial)).expect("just written");
-    assert_eq!(trials, parts.map(read).collect::<Vec<Trial>>());
+    let trials = made(1);
+    assert_eq!(trials, made(2));
     let regret = regret(trials.iter());
     assert_eq!(regret.answered + regret.missed + regret.impossible, 5);
     for trial in &trials {
