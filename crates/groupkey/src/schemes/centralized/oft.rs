@@ -52,6 +52,7 @@
 //! What breaks `published`: evict A and later add C, such that meanwhile neither the root's half
 //! without A nor the half without C changes. A has the blinded secret of the first half, and C is
 //! sent that of the second. They XOR to the root's secret of the epochs between. The tests do it.
+//! Xu et al. repair only where the attack applies; later papers doubt their condition.
 //!
 //! Deviations: keys for wraps and the group key are derived, where the source uses secrets of nodes
 //! directly. The secrets that a joining member gets by unicast are not broadcast under its leaf's

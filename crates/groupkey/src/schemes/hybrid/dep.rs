@@ -38,7 +38,8 @@
 //! key's hash with the epoch. So a subgroup's controller cannot hand on an old layer, with a
 //! group key that an evicted member has, in a later epoch.
 //!
-//! Keys held: controller 2S + 2; subgroup controller m + 2; member 5.
+//! Keys held: controller 2S + 2; subgroup controller m + 2; member 5. S002 counts 16 B at a member, the
+//! group key alone.
 //!
 //! What breaks `published`: an evicted member has KEK_2, and its subgroup's controller has the
 //! group key under KEK_2. Together they get the group key of every later epoch. The tests show
