@@ -46,6 +46,9 @@
 //!
 //! Deviations: the epoch replaces the source's versions and revisions. A member that missed rekeys
 //! asks for its keys.
+//!
+//! S002 reports an add whose cost grows with the group. The published add does not grow, nor does
+//! this one.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -63,6 +63,8 @@
 //! are contracted, and a message names levels. The masks are hashes, not a cipher. Hints are not
 //! implemented: a member that missed changes asks for its path. A batch is LKH's, with random
 //! keys.
+//!
+//! At the published lengths a hint takes 5 bytes where contributions take 7.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

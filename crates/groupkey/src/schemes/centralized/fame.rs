@@ -80,6 +80,10 @@
 //! the parts of its key once, as its policy never changes. The paper's security is for keys that are
 //! whole when they are given out, so a period brings a new key, not a part that fits an old one. The
 //! suite `published` has a symmetric pairing, where G1 is G2.
+//!
+//! The crate rabe 0.4.2 has FAME over BN254: keys and ciphertexts have the same numbers of elements,
+//! and the equations of each hold for the other's values. Its hash of an attribute is g to a power
+//! that everybody knows, so the paper's proof does not hold for it.
 
 mod attributes;
 mod ciphertext;

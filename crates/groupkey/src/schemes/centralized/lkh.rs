@@ -72,6 +72,9 @@
 //! strategies. A node that a removal leaves with one child is contracted at once. WGL sends an add
 //! of `lkh-user` and `lkh-key` once per path node, to the members whose lowest new key belongs to
 //! that node. Here this is one message to each sibling subtree.
+//!
+//! S002 reports a small and constant memory for LKH's controller: `derived` 1 holds 48 B at any
+//! size, instead of 1,173 kB with 55,000 members.
 
 mod batch;
 mod creation;

@@ -57,6 +57,9 @@
 //! Deviations: keys for wraps and the group key are derived, where the source uses secrets of nodes
 //! directly. The secrets that a joining member gets by unicast are not broadcast under its leaf's
 //! key. Nodes are contracted, and a member that missed changes asks for its path.
+//!
+//! That `sound` withstands it is an argument with ideal one-way functions, and a search of
+//! coalitions of two to four in small groups (`oft/tests.rs`). It is not a proof.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

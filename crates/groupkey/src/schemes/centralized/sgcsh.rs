@@ -85,6 +85,8 @@
 //! Deviations: creation is unicasts only, which carry b, too. A tree node's first key is derived
 //! from its only child's, so that an add carries no key. Healing over adds, generations, and the
 //! answer to a request are ours.
+//!
+//! S003 says that the scheme has no backward secrecy: that holds for a single chain.
 
 mod chains;
 mod update;

@@ -37,6 +37,9 @@
 //! Reconstructed by us: all details of the messages; where a leaf goes, which member acts, the
 //! order of the leaves; merge, partition and rekey, which are those of TGDH in this tree.
 //! Deviations: as TGDH.
+//!
+//! S002 measures some 0.8 KB for 30 members. That fits numbers of 128 bits, which are too small to
+//! be secure.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -37,6 +37,9 @@
 //! intermediate. `P_n` is part of the list, so that any member can become the controller. For the
 //! same reason, every member in the relay passes on the whole list and takes nothing out. The group
 //! key is derived from the shared element. Catching up is ours.
+//!
+//! Why the relay: S000 measured 22.8 s for 20 members at 100 ms delay, which is 38 messages of six
+//! one-way delays, one after the other.
 
 use alloc::boxed::Box;
 use alloc::vec;

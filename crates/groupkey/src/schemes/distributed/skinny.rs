@@ -37,6 +37,9 @@
 //! complete, and not before, so a join takes more rounds. The secret of a node is a hash of its
 //! shared element. The group key depends on the tree. Two groups merge at a time. Rekeying,
 //! confirmation and catching up are ours.
+//!
+//! Exponentiations beside table 1 of the TGDH paper: a leave at most 2n instead of 3n/2 + 2, a merge
+//! 2m + 2 instead of 3m + 1.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -43,6 +43,11 @@
 //! a time. The group key depends on the tree. Rekeying, confirmation and catching up are ours.
 //! S001's request to leave, with the leaving member's blinded key, is not sent. A leave is an event
 //! of membership, and `Ordered` has a request of its own.
+//!
+//! Table 1 of the source, rounds and messages: a join 2 and 3 (here 3 and 3), a merge 2 and 4 (here
+//! 2 and 3). It counts 3h/2 exponentiations one after the other; a sponsor here does 2h, because it
+//! blinds every key that it makes. S001 broadcasts 2n - 1 nodes of 260 bytes at a join; a tree here
+//! has 2n - 2 of 32.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
