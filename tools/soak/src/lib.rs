@@ -17,8 +17,6 @@ pub mod history;
 mod insider;
 mod journal;
 pub mod ledger;
-#[cfg(unix)]
-pub mod live;
 pub mod live_scheme;
 mod network;
 mod nonces;

@@ -1,8 +1,5 @@
 //! `groupkey soak`: random histories of live groups, with faults.
 
-#[cfg(unix)]
-mod live;
-
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::Instant;
@@ -30,7 +27,6 @@ Examples:
   groupkey soak --faults 100000 --seed 7
   groupkey soak --scheme lkh-group --members 12
   groupkey soak --scheme tgdh --seed 1 --history 28 --only 3,17,22
-  groupkey soak --live --faults 500 --members 200 --minutes 60
 
 Each history has a service with members, or peers. They run as they do live, around a broker in
 virtual time. Faults: messages are lost, late, doubled or misrouted; clients are cut off; the
@@ -49,26 +45,19 @@ A history that fails is shrunk, and printed with the command that runs it again.
 the same histories and results, on any number of threads. docs/soak.md says what this shows, and
 what it does not.
 
-With --live all runs in real time: the service and each member are processes of their own, around a
-Mosquitto that the soak starts (apt-get install mosquitto). Processes are killed and paused, the
-broker loses its memory, the service's disk is full, its store torn or replaced by an old copy, and
-a stranger publishes recordings. After each few faults all members must be back within 300 s. A
-failing run cannot be shrunk: it names its seed and step, and the folder with all logs.
-
 The exit code is 1 if an invariant is broken.")]
 pub(crate) struct SoakArguments {
-    /// Schemes, by their ids; they take turns
-    /// [default: skdc,lkh-group,igkmp,tgdh,gdh2; lkh-group with --live, which takes one].
+    /// Schemes, by their ids; they take turns [default: skdc,lkh-group,igkmp,tgdh,gdh2].
     #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = value_parsers::scheme())]
     scheme: Vec<&'static Scheme>,
 
-    /// Members with which each group begins (4 to 32; to 1000 with --live).
+    /// Members with which each group begins (4 to 32).
     #[arg(
         long,
         value_name = "N",
         default_value = "5",
         allow_negative_numbers = true,
-        value_parser = number::whole(4..=1_000),
+        value_parser = number::whole(4..=32),
     )]
     members: u32,
 
@@ -85,20 +74,6 @@ pub(crate) struct SoakArguments {
     /// Seed of all histories.
     #[arg(long, value_name = "SEED", default_value = "1", allow_negative_numbers = true)]
     seed: u64,
-
-    /// Run processes, with a real broker, in real time.
-    #[arg(long, conflicts_with_all = ["history", "threads"])]
-    live: bool,
-
-    /// Spread the faults of a live run over this time [default: one after the other].
-    #[arg(
-        long,
-        value_name = "MINUTES",
-        requires = "live",
-        allow_negative_numbers = true,
-        value_parser = number::whole(1..=100_000),
-    )]
-    minutes: Option<u32>,
 
     /// Run this history only, of one scheme.
     #[arg(long, value_name = "NUMBER", conflicts_with = "faults", allow_negative_numbers = true)]
@@ -120,12 +95,6 @@ pub(crate) struct SoakArguments {
 
 /// Soaks the chosen schemes, and prints what was found.
 pub(crate) fn run(arguments: &SoakArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    if arguments.live {
-        #[cfg(unix)]
-        return live::run(arguments, out);
-        #[cfg(not(unix))]
-        return Err(Failure::input("--live needs signals, which this system has not"));
-    }
     let subjects = subjects(arguments)?;
     if let Some(number) = arguments.history {
         return again(arguments, &subjects, number, out);

@@ -19,12 +19,16 @@ pub(crate) fn three_mosquittos(test: &str) -> Option<[(u16, Mosquitto); 3]> {
     Some([mosquitto(test)?, mosquitto(test)?, mosquitto(test)?])
 }
 
+/// A Mosquitto at this port: it knows nothing of the one before.
+pub(crate) fn mosquitto_at(test: &str, port: u16, further: &str) -> Option<Mosquitto> {
+    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+    or_skip(test, Mosquitto::start_with(address, address, further))
+}
+
 /// A Mosquitto, with further lines of its configuration.
 pub(crate) fn mosquitto_with(test: &str, further: &str) -> Option<(u16, Mosquitto)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a free port");
     let port = listener.local_addr().expect("it is bound").port();
     drop(listener);
-    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
-    let broker = or_skip(test, Mosquitto::start_with(address, address, further))?;
-    Some((port, broker))
+    Some((port, mosquitto_at(test, port, further)?))
 }

@@ -1,11 +1,11 @@
-//! `groupkey serve` is killed as `kill -9` does it, again and again, or meets a second service with its
-//! identity, while its members live on.
+//! Processes are killed as `kill -9` does it: `groupkey serve` again and again, a `groupkey member`, and
+//! the broker. And `groupkey serve` meets a second service with its identity.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,8 +17,9 @@ use groupkey_mqtt::keyring::{Secret, bytes_from_hex};
 use groupkey_mqtt::{Member, member};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
+use serde_json::Value;
 
-use crate::broker::mosquitto;
+use crate::broker::{mosquitto, mosquitto_at};
 use crate::finished::{Folder, GROUPKEY, groupkey_in};
 
 /// Kills, at least. On a slow machine most come before the answer, so there are more of them, until
@@ -109,6 +110,42 @@ fn killed_again_and_again_the_service_loses_nobody_and_keeps_nobody() {
     assert!(out.len() >= EVICTIONS, "{out:?}");
 }
 
+#[test]
+fn a_killed_member_and_a_broker_without_memory_cost_nobody_the_group() {
+    const TEST: &str = "a_killed_member";
+    let Some((port, broker)) = mosquitto(TEST) else { return };
+    let tokio = tokio::runtime::Runtime::new().expect("tokio starts");
+    let _guard = tokio.enter();
+    let folder = Folder::new();
+    folder.file("serve.toml", &settings(port));
+    let service = Service::start(&folder);
+    let mut group = Group { port, service_key: service.public, members: BTreeMap::new() };
+    let mut keys = BTreeMap::new();
+    let secret = key(0).to_hex();
+    let (name, broker_lines) = ("name = 'device-0'", format!("[broker]\nport = {port}\n"));
+    let member = format!("{name}\nidentity = 'a.key'\nsecret = '{}'\nresume = true\n", *secret);
+    folder.file("member.toml", &(member + &broker_lines));
+    let mut process = MemberProcess::start(&folder);
+    (1..FOUNDERS).for_each(|number| group.arrive(number));
+    let staying: Vec<u32> = (1..FOUNDERS).collect();
+    group.agree(&staying, &mut keys);
+    process.await_epoch(Epoch(1));
+
+    process.kill();
+    let promised = service.evict(1).promised().expect("it lives");
+    group.agree(&staying[1..], &mut keys);
+    let mut process = MemberProcess::start(&folder);
+    process.await_epoch(promised);
+
+    drop(broker);
+    let _broker = mosquitto_at(TEST, port, "").expect("it was there before");
+    let promised = service.evict(2).promised().expect("it lives");
+    let (epoch, _) = group.agree(&staying[2..], &mut keys);
+    assert!(epoch >= promised);
+    process.await_epoch(promised);
+    process.kill();
+}
+
 /// A wrong path: the second service has the first one's identity and client identifier, and an empty
 /// store.
 #[test]
@@ -138,6 +175,46 @@ fn a_second_service_with_an_empty_store_ends_and_the_first_goes_on() {
     service.evict(1).promised().expect("it lives");
     let (later, _) = group.agree(&staying[1..], &mut keys);
     assert_eq!(later, epoch.next());
+}
+
+/// A process that is a member.
+struct MemberProcess {
+    process: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl MemberProcess {
+    fn start(folder: &Folder) -> Self {
+        let mut process = Command::new(GROUPKEY)
+            .args(["member", "--config", "member.toml", "--json"])
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        let lines = BufReader::new(process.stdout.take().expect("it is piped"));
+        Self { process, lines }
+    }
+
+    /// Reads what it says until it has the key of this epoch.
+    fn await_epoch(&mut self, epoch: Epoch) {
+        let lines = self.lines.by_ref().lines().map_while(Result::ok);
+        let mut events = lines.map(|line| serde_json::from_str::<Value>(&line).expect("JSON"));
+        let has = |event: &Value| event["epoch"].as_u64().is_some_and(|it| it >= epoch.0);
+        let is_there = |event: &Value| event["event"] == "epoch" && has(event);
+        assert!(events.any(|event| is_there(&event)), "it ended before epoch {epoch}");
+    }
+
+    fn kill(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Drop for MemberProcess {
+    fn drop(&mut self) {
+        self.kill();
+    }
 }
 
 /// A process that serves.
