@@ -144,7 +144,7 @@ def net(
         A row for each combination and operation: the setting, then `mean_ms` until the last member has the key, with
         `ci95_ms` (half the width of its 95 % interval), `p50_ms` to `p99_ms`, the parts `transmission_ms` and
         `computation_ms`, and means of one run: `messages`, `payload_bytes`, `wire_bytes`, `retransmissions` and
-        `member_joule`. With a scenario whose scheme is `"auto"`, rows of what the policy put in force.
+        `member_joule`.
 
     Raises:
         InputError: An argument or a file is refused.
@@ -152,7 +152,7 @@ def net(
         SchemeError: A scheme of your own does not keep to the contract.
     """
     options = dict(locals())
-    return _rows("net", options, ["network", "policy"])
+    return _rows("net", options, ["network"])
 
 
 def bench(

@@ -385,7 +385,7 @@ def trial_broker() -> int:
 
 
 def serve(config: str | os.PathLike[str]) -> Service:
-    """Runs a service, by the file of `groupkey serve`, without its sections `[http]` and `[adapt]`.
+    """Runs a service, by the file of `groupkey serve`, without its section `[http]`.
 
     Use it as `async with groupkey.serve("service.toml") as service`.
 

@@ -24,7 +24,7 @@ class Table:
     `pandas.DataFrame.from_arrow(t)`, and `duckdb.sql("from t")`.
 
     Attributes:
-        kind: What the rows are about: `"network"`, `"bench"`, `"audit"`, `"choice"`, `"policy"`, `"trace"`
+        kind: What the rows are about: `"network"`, `"bench"`, `"audit"`, `"choice"`, `"trace"`
             or `"schemes"`.
         header: The first line of the results file, if the rows come from one; else `None`.
     """

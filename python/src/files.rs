@@ -7,7 +7,7 @@ use groupkey_cli::laboratory::VERSION;
 use groupkey_lab::audit::Finding;
 use groupkey_lab::bench::BenchHeader;
 use groupkey_lab::bench::trace::ReplayRow;
-use groupkey_lab::choose::{ChoiceRow, PolicyRow};
+use groupkey_lab::choose::ChoiceRow;
 use groupkey_lab::results::{
     FileHeader, ResultsError, ResultsHeader, ResultsKind, RunHeader, read_jsonl,
 };
@@ -30,7 +30,6 @@ pub(crate) fn read(py: Python<'_>, path: PathBuf) -> PyResult<(&'static str, Str
         ResultsKind::Benchmark => ("bench", py.detach(|| whole::<BenchHeader>(path))),
         ResultsKind::Choice => ("choice", py.detach(|| whole::<RunHeader<ChoiceRow>>(path))),
         ResultsKind::Network => ("network", py.detach(|| whole::<ResultsHeader>(path))),
-        ResultsKind::Policy => ("policy", py.detach(|| whole::<RunHeader<PolicyRow>>(path))),
         ResultsKind::Trace => ("trace", py.detach(|| whole::<RunHeader<ReplayRow>>(path))),
     };
     let (header, rows) = read.map_err(refused)?;

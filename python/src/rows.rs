@@ -12,7 +12,6 @@ use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use groupkey_lab::audit::Finding;
 use groupkey_lab::bench::BenchRow;
 use groupkey_lab::bench::trace::ReplayRow;
-use groupkey_lab::choose::PolicyRow;
 use groupkey_lab::results::{ColumnValues, FileRow, NetworkRow};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -73,7 +72,6 @@ impl Rows {
             "audit" => Self::parsed::<Finding>(lines),
             "bench" => Self::parsed::<BenchRow>(lines),
             "network" => Self::parsed::<NetworkRow>(lines),
-            "policy" => Self::parsed::<PolicyRow>(lines),
             "trace" => Self::parsed::<ReplayRow>(lines),
             _ => return Err(PyValueError::new_err(format!("no rows are of {kind:?}"))),
         };

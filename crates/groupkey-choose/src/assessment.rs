@@ -1,14 +1,12 @@
 //! What a candidate costs a group: figures from counts, prices and the model of completion times.
 
-use std::collections::BTreeMap;
-
 use groupkey::catalogue::Scheme;
 
 use crate::choice::ChooseError;
 use crate::completion::{ACKNOWLEDGEMENT, Completion, Model, Situation};
 use crate::decision::{Assessment, Candidate, Figure, Ground, Quantity};
 use crate::device::{DevicePrices, MESSAGE_HEADERS, MemberMemory, OnAir, RadioPrices};
-use crate::evidence::{Estimate, Evidence, Load, PrimitiveCount, ProtocolTraffic, Sample, Uses};
+use crate::evidence::{Estimate, Evidence, Load, ProtocolTraffic, Sample};
 use crate::moment::Moment;
 use crate::periods::ExpectedChanges;
 use crate::registry;
@@ -214,45 +212,6 @@ fn memory(
     let working = known.and_then(|known| known.at(members, sends));
     (working.map(WorkingMemory::counted), known.and_then(|known| known.flash))
 }
-
-/// Returns what it costs to change a group of this many members to a candidate, by the weights of the
-/// requirements: the new group's creation, and for each member a request, an answer and a key
-/// agreement for its enrolment. `None` if the creation was not counted.
-pub(crate) fn change_cost(
-    grounds: &Grounds<'_>,
-    requirements: &Requirements,
-    candidate: &Candidate,
-    members: u32,
-) -> Option<f64> {
-    let devices = GroupDevices::of(&requirements.devices).ok()?;
-    let fresh = Moment::fresh(members);
-    let sample = grounds.evidence.counts(&candidate.variant, "create", fresh)?;
-    let changes = vec![ChangeRate { sample, rate: 1.0 }];
-    let scheme = registry::scheme(&candidate.variant.scheme)?;
-    let model = grounds.model;
-    // Of the prospect only the cost is asked for.
-    let memory = (None, None);
-    let own = candidate.clone();
-    let prospect = Prospect { candidate: own, scheme, changes, devices: &devices, model, memory };
-    let creation = prospect.assess(requirements, candidate.qos)?.cost;
-    let enrolment = Uses(BTreeMap::from(
-        [("sign", 1.0), ("verify", 1.0), ("exponentiate", 2.0)].map(|(primitive, calls)| {
-            (primitive.to_owned(), PrimitiveCount { calls, amount: calls * ENROLMENT })
-        }),
-    ));
-    let member = &devices.member;
-    let message = OnLink { packets: (ENROLMENT / packet_of(member)).ceil(), bytes: ENROLMENT };
-    let both = Exchange { sent: message, received: message };
-    let load = Load { uses: enrolment, ..Load::default() };
-    let energy = MemberEnergy::of(member, &candidate.variant.suite, &load, &both, 0.0);
-    let joule = energy.map_or(0.0, |energy| energy.joule());
-    let weights = &requirements.weights;
-    Some(creation + weights.joule * joule + weights.kilobyte * 2.0 * ENROLMENT / 1e3)
-}
-
-/// Bytes of a member's request and of the answer in an enrolment, each with its headers: two of
-/// [`MESSAGE_HEADERS`], a request of about 230 bytes and a welcome of about 350.
-const ENROLMENT: f64 = 400.0;
 
 /// The sums of a day.
 #[derive(Default)]

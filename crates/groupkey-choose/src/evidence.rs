@@ -333,14 +333,6 @@ impl Evidence {
         text
     }
 
-    /// Returns the evidence on these variants alone, for a caller that cannot run the others.
-    #[must_use]
-    pub fn only(&self, is_kept: impl Fn(&Variant) -> bool) -> Self {
-        let mut few = self.clone();
-        few.known.retain(|known| is_kept(&known.variant));
-        few
-    }
-
     /// Returns what is known of each variant, in the order of schemes' ids, parameters, suites and
     /// protections.
     pub fn known(&self) -> &[VariantFacts] {

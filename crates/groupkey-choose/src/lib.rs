@@ -5,7 +5,6 @@
 //! with the crate is made by `groupkey choose --evidence`; whoever has better evidence can hand it
 //! in.
 
-pub mod adapt;
 pub mod answer;
 mod assessment;
 mod choice;

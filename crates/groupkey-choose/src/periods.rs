@@ -2,32 +2,13 @@
 //!
 //! A service does that (`batch_ms` in its file). A join waits for the period's length, or for the
 //! next eviction. An eviction changes the key at once, unless the key has changed less than a
-//! period ago: then it waits until that is over, for [a second](LONGEST_WAIT) at most. [`changes`]
-//! says which of some requests become one change. [`ExpectedChanges`] says how many changes that
-//! makes in a group whose members come and go independently.
+//! period ago: then it waits until that is over, for a second at most. [`ExpectedChanges`] says how
+//! many changes that makes in a group whose members come and go independently.
 
 use crate::requirements::Members;
 
 /// The longest that an eviction waits (ms).
-pub const LONGEST_WAIT: f64 = 1_000.0;
-
-/// What a device or an operator asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
-    /// A device joins.
-    Join,
-    /// A member leaves or is evicted.
-    Leave,
-}
-
-/// One change of the key for all that have waited.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Change {
-    /// When it begins (ms).
-    pub at: f64,
-    /// The places of its requests among all, in their order.
-    pub requests: Vec<usize>,
-}
+const LONGEST_WAIT: f64 = 1_000.0;
 
 /// What to expect of a group whose members come and go independently of each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,22 +23,6 @@ pub struct ExpectedChanges {
     pub longest_eviction_wait: f64,
     /// How long a join waits at most (ms).
     pub longest_join_wait: f64,
-}
-
-/// Returns the changes that requests become with periods of this length (ms). Requests have their
-/// times (ms), in ascending order. The key has changed at `changed` before (ms).
-pub fn changes(requests: &[(f64, Request)], period: f64, changed: f64) -> Vec<Change> {
-    let hold = period.min(LONGEST_WAIT);
-    let mut waiting = Waiting { changes: Vec::new(), changed, ..Waiting::default() };
-    for (place, &(time, request)) in requests.iter().enumerate() {
-        waiting.carry_out_before(time);
-        match request {
-            Request::Join => waiting.joins.add(place, time + period),
-            Request::Leave => waiting.leaves.add(place, time.max(waiting.changed + hold)),
-        }
-    }
-    waiting.carry_out_before(f64::INFINITY);
-    waiting.changes
 }
 
 impl ExpectedChanges {
@@ -95,62 +60,96 @@ impl ExpectedChanges {
 
 const HOUR: f64 = 3_600_000.0;
 
-/// Requests that wait, and what has become of others.
-#[derive(Default)]
-struct Waiting {
-    joins: Queue,
-    leaves: Queue,
-    changed: f64,
-    changes: Vec<Change>,
-}
-
-/// Requests of one kind, and when they are carried out.
-#[derive(Default)]
-struct Queue {
-    requests: Vec<usize>,
-    due: f64,
-}
-
-impl Waiting {
-    /// Carries out what is due before this time.
-    fn carry_out_before(&mut self, time: f64) {
-        while let Some(at) = self.due().filter(|&at| at < time) {
-            let mut requests = std::mem::take(&mut self.joins.requests);
-            // Joins alone do not hurry evictions.
-            if self.leaves.is_due(at) {
-                requests.append(&mut self.leaves.requests);
-            }
-            requests.sort_unstable();
-            self.changes.push(Change { at, requests });
-            self.changed = at;
-        }
-    }
-
-    fn due(&self) -> Option<f64> {
-        let waiting = [&self.joins, &self.leaves].into_iter();
-        let due = waiting.filter(|queue| !queue.requests.is_empty()).map(|queue| queue.due);
-        due.min_by(f64::total_cmp)
-    }
-}
-
-impl Queue {
-    fn add(&mut self, place: usize, due: f64) {
-        if self.requests.is_empty() {
-            self.due = due;
-        }
-        self.requests.push(place);
-    }
-
-    fn is_due(&self, at: f64) -> bool {
-        !self.requests.is_empty() && self.due <= at
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use Request::{Join, Leave};
 
     use super::*;
+
+    /// What a device or an operator asks for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Request {
+        /// A device joins.
+        Join,
+        /// A member leaves or is evicted.
+        Leave,
+    }
+
+    /// One change of the key for all that have waited.
+    #[derive(Clone, Debug, PartialEq)]
+    struct Change {
+        /// When it begins (ms).
+        at: f64,
+        /// The places of its requests among all, in their order.
+        requests: Vec<usize>,
+    }
+
+    /// Returns the changes that requests become with periods of this length (ms). Requests have their
+    /// times (ms), in ascending order. The key has changed at `changed` before (ms).
+    fn changes(requests: &[(f64, Request)], period: f64, changed: f64) -> Vec<Change> {
+        let hold = period.min(LONGEST_WAIT);
+        let mut waiting = Waiting { changes: Vec::new(), changed, ..Waiting::default() };
+        for (place, &(time, request)) in requests.iter().enumerate() {
+            waiting.carry_out_before(time);
+            match request {
+                Join => waiting.joins.add(place, time + period),
+                Leave => waiting.leaves.add(place, time.max(waiting.changed + hold)),
+            }
+        }
+        waiting.carry_out_before(f64::INFINITY);
+        waiting.changes
+    }
+
+    /// Requests that wait, and what has become of others.
+    #[derive(Default)]
+    struct Waiting {
+        joins: Queue,
+        leaves: Queue,
+        changed: f64,
+        changes: Vec<Change>,
+    }
+
+    /// Requests of one kind, and when they are carried out.
+    #[derive(Default)]
+    struct Queue {
+        requests: Vec<usize>,
+        due: f64,
+    }
+
+    impl Waiting {
+        /// Carries out what is due before this time.
+        fn carry_out_before(&mut self, time: f64) {
+            while let Some(at) = self.due().filter(|&at| at < time) {
+                let mut requests = std::mem::take(&mut self.joins.requests);
+                // Joins alone do not hurry evictions.
+                if self.leaves.is_due(at) {
+                    requests.append(&mut self.leaves.requests);
+                }
+                requests.sort_unstable();
+                self.changes.push(Change { at, requests });
+                self.changed = at;
+            }
+        }
+
+        fn due(&self) -> Option<f64> {
+            let waiting = [&self.joins, &self.leaves].into_iter();
+            let due = waiting.filter(|queue| !queue.requests.is_empty()).map(|queue| queue.due);
+            due.min_by(f64::total_cmp)
+        }
+    }
+
+    impl Queue {
+        fn add(&mut self, place: usize, due: f64) {
+            if self.requests.is_empty() {
+                self.due = due;
+            }
+            self.requests.push(place);
+        }
+
+        fn is_due(&self, at: f64) -> bool {
+            !self.requests.is_empty() && self.due <= at
+        }
+    }
 
     fn told(requests: &[(f64, Request)], period: f64) -> Vec<(f64, Vec<usize>)> {
         let changes = changes(requests, period, f64::NEG_INFINITY);

@@ -13,7 +13,6 @@ mod memory;
 mod message_flow;
 mod named_files;
 mod plan;
-mod policy_trial;
 mod race;
 mod rows;
 mod validate;
@@ -30,11 +29,10 @@ pub use self::measure::{MeasureError, MeasureOptions, SimulatedCandidate, measur
 pub use self::memory::make_memories;
 pub use self::named_files::LaboratoryFiles;
 pub use self::plan::{RUNS, SEED, commands, plan};
-pub use self::policy_trial::{CandidatePeriod, PolicyTrial, observations, try_policy};
 pub use self::race::{
     CONFIDENCE, DEARER_FROM, EQUAL_WITHIN, PROCEDURE, RaceOptions, RacedDecision, race,
 };
-pub use self::rows::{CandidateFigure, ChoiceRow, PolicyRow, column_of};
+pub use self::rows::{CandidateFigure, ChoiceRow, column_of};
 pub use self::validate::{Regret, RequirementsSource, Trial, ValidateOptions, regret, validate};
 
 #[cfg(test)]

@@ -2,13 +2,9 @@
 //!
 //! `docs/scenarios.md` lists every key; `examples/scenarios` has four examples.
 
-mod adaptive;
 mod file;
 pub(crate) mod name;
-mod waiting;
 
-pub use self::adaptive::AdaptiveScenario;
-pub use self::waiting::Waits;
 use groupkey_choose::input::InputError;
 
 use crate::campaign::{self, CampaignError, CampaignOptions};
@@ -22,8 +18,6 @@ pub struct Scenario {
     pub description: String,
     /// The plan that is run.
     pub plan: Plan,
-    /// How joins and leaves wait, if they do.
-    pub waits: Option<Waits>,
 }
 
 /// A scenario file that cannot be used. Displays as `file:line:column: problem`.

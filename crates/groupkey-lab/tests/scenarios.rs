@@ -6,17 +6,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use groupkey_lab::campaign::CampaignOptions;
-use groupkey_lab::results::NetworkRow;
-use groupkey_lab::scenario::{AdaptiveScenario, Scenario, ScenarioError};
+use groupkey_lab::scenario::{Scenario, ScenarioError};
 
 #[test]
 fn every_example_is_read_and_run() {
     let mut found = 0;
     for entry in fs::read_dir(examples()).expect("the examples are there") {
         let path = entry.expect("a file").path();
-        if AdaptiveScenario::load(&path).expect("it can be read").is_some() {
-            continue;
-        }
         let scenario = Scenario::load(&path).unwrap_or_else(|error| panic!("{error}"));
         let started = Instant::now();
         let stop = AtomicBool::new(false);
@@ -75,45 +71,6 @@ fn overlapping_tables_make_stretches() {
         .map(|e| (e.numbers.clone(), e.link.initial.delay_ms, e.link.initial.loss_percent))
         .collect();
     assert_eq!(stretches, [(0..3, 10.0, 0.0), (3..5, 10.0, 1.0), (5..7, 0.0, 1.0)]);
-}
-
-#[test]
-fn joins_and_leaves_that_wait_are_one_change() {
-    let text = |scheme: &str, more: &str| {
-        format!(
-            "description = 'Waiting'\noperations = ['create', 'remove', 'add', 'add', 'remove', \
-             'add'{more}]\nrest_ms = 100\nbatch_ms = 250\nruns = 2\n[group]\nscheme = '{scheme}'\n\
-             members = 12\n"
-        )
-    };
-    let read = |text: &str| Scenario::parse(text, Path::new("test.toml"));
-    let actions = |scenario: &Scenario| {
-        let actions = scenario.steps().map(|action| action.to_string());
-        actions.collect::<Vec<_>>().join(", ")
-    };
-    let together = read(&text("lkh-group", "")).expect("a scenario");
-    assert_eq!(actions(&together), "create, batch 1 1, batch 2 1");
-    let waits = together.waits.expect("they wait");
-    assert_eq!((waits.requests, waits.changes, waits.leaves_ms), (5, 2, Some((125.0, 150.0))));
-    let alone = read(&text("skdc", "")).expect("a scenario");
-    assert_eq!(actions(&alone), "create, remove, add, add, remove, add");
-    let stop = AtomicBool::new(false);
-    let options = CampaignOptions { threads: 1, stop: &stop, on_progress: &|_| {} };
-    let rows = together.run(&options).expect("it runs");
-    assert_eq!(rows[2].setting.history, "create, batch 1 1, batch 2 1");
-    // Fewer bytes than the same five one after the other.
-    let one_by_one = read(&text("lkh-group", "").replace("batch_ms = 250\n", ""));
-    let one_by_one = one_by_one.expect("a scenario").run(&options).expect("it runs");
-    let bytes = |rows: &[NetworkRow]| rows[1..].iter().map(|row| row.wire_bytes).sum::<f64>();
-    assert!(bytes(&rows) < 0.7 * bytes(&one_by_one), "{} {}", bytes(&rows), bytes(&one_by_one));
-    for (text, told) in [
-        (text("lkh-group", ", 'remove 3'"), "write remove without a number"),
-        (text("lkh-group", "").replace("250", "0"), "a period takes 1 to 60000 ms"),
-        (text("lkh-group", ", 'create'"), "the group exists already"),
-    ] {
-        let error = read(&text).expect_err("it cannot be").to_string();
-        assert!(error.contains(told), "{error}");
-    }
 }
 
 #[test]

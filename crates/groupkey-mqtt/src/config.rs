@@ -24,7 +24,7 @@ pub use self::http::HttpConfig;
 pub use self::identity_file::{hold, identity};
 pub use self::member::{MEMBER_TEMPLATE, MemberConfig, Participation};
 pub use self::own_schemes::register_schemes;
-pub use self::serve::{AdaptConfig, SERVE_TEMPLATE, ServeConfig, StoreConfig};
+pub use self::serve::{SERVE_TEMPLATE, ServeConfig, StoreConfig};
 #[cfg(feature = "http")]
 pub(crate) use self::tokens::OPERATOR;
 pub use self::tokens::{NamedToken, TokenRights};

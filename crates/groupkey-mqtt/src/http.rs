@@ -10,9 +10,7 @@
 //!             for each connection   OpenConnections    host, token
 //! ```
 //!
-//! If an [`Adapter`] changes the group's scheme, the interface tells its state and takes what the
-//! operator decides about it. The bodies of requests and answers are types, for clients to read:
-//! `groupkey ctl` is one.
+//! The bodies of requests and answers are types, for clients to read: `groupkey ctl` is one.
 //!
 //! `openapi.json` describes the interface, and is served under that name. [`HttpLimits`] are the
 //! limits for clients.
@@ -46,8 +44,8 @@ use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
 
 pub use self::answer_bodies::{
-    DecisionView, DeviceView, DevicesView, GroupView, GroupsView, HourView, NamedForm,
-    ObservationView, OperationResultView, SchemeChangeView, SchemeView,
+    DeviceView, DevicesView, GroupView, GroupsView, HourView, NamedForm, ObservationView,
+    OperationResultView, SchemeChangeView, SchemeView,
 };
 pub use self::audit::{AuditRecordView, AuditView};
 pub use self::evictions::{EvictionView, EvictionsRequest, EvictionsView, MOST_EVICTIONS};
@@ -55,7 +53,6 @@ pub use self::export::{ExportRequest, ExportView};
 use self::open_connections::OpenConnections;
 pub use self::request_bodies::SchemeChangeRequest;
 use crate::Service;
-use crate::adapt::Adapter;
 use crate::bridge::StationProbe;
 use crate::driver::Handle;
 use crate::keyring::Secret;
@@ -98,16 +95,14 @@ pub struct HttpLimits {
     pub wrong_tokens: u32,
 }
 
-/// Answers requests until the future is dropped. Without an `adapter`, the group's scheme does
-/// not adapt.
+/// Answers requests until the future is dropped.
 pub async fn serve(
     listener: TcpListener,
     service: Handle<Service>,
-    adapter: Option<Adapter>,
     access: Access,
     limits: HttpLimits,
 ) {
-    answer(listener, routes::router(service, adapter, access, limits), limits).await;
+    answer(listener, routes::router(service, access, limits), limits).await;
 }
 
 /// Answers requests about the health and the metrics of a bridge until the future is dropped. Each

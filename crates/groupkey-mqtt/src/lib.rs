@@ -30,8 +30,6 @@
 
 extern crate alloc;
 
-#[cfg(feature = "adapt")]
-pub mod adapt;
 mod agreement_key;
 #[cfg(feature = "std")]
 pub mod bridge;

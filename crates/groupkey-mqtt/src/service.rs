@@ -371,14 +371,6 @@ impl Service {
         Ok(self.group.epoch())
     }
 
-    /// Puts a decision on record that changes nothing of the group.
-    pub fn decided(&mut self, decision: &str) {
-        self.trail.begin(TrailOperation::Decide, Some(decision));
-        if !self.is_confirmed() {
-            self.trail.withdraw();
-        }
-    }
-
     fn require_ready(&self) -> Result<(), OperationError> {
         self.require_confirmed()?;
         Ok(self.ready_for_the_operator()?)

@@ -16,7 +16,7 @@ use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, InconsistentKeys, RootCertStore};
 
 pub(crate) use self::explanation::cause;
-pub use self::explanation::explained;
+pub(crate) use self::explanation::explained;
 use self::explanation::{Holder, of_a_certificate};
 use self::pem::PemFault;
 pub use self::validity::{CertificateView, utc};

@@ -35,12 +35,8 @@ impl LiveService {
             input_error(py, problem, Some("groupkey serve --print-config shows a file"))
         };
         let config = ServeConfig::read(&path).map_err(|error| wrong(error.to_string()))?;
-        for (section, is_there) in
-            [("http", config.http.is_some()), ("adapt", config.adapt.is_some())]
-        {
-            if is_there {
-                return Err(wrong(format!("[{section}] is for groupkey serve: leave it out here")));
-            }
+        if config.http.is_some() {
+            return Err(wrong("[http] is for groupkey serve: leave it out here".to_owned()));
         }
         let store_path = config.store.path.display().to_string();
         let in_store = |problem: String| wrong(format!("{store_path}: {problem}"));

@@ -107,19 +107,6 @@ impl RequirementsDraft {
         Ok(requirements)
     }
 
-    /// Does the same for a policy, which simulates nothing: what no model knows is refused.
-    pub fn finish_for_policy(&self) -> Result<Requirements, RequirementsError> {
-        let requirements = self.finish()?;
-        match requirements.beyond_model() {
-            None => Ok(requirements),
-            Some(field) => Err(self.refused(
-                field,
-                "is nothing that a policy can heed: it is not in the model of completion times; leave \
-                 it out",
-            )),
-        }
-    }
-
     /// Returns why there is no choice, with the place of the cause.
     pub fn explain(&self, error: &ChooseError) -> RequirementsError {
         self.refused(error.field(), &error.problem())
@@ -310,14 +297,6 @@ mod tests {
             let error = refused(text).expect_err(text).to_string();
             assert!(error.starts_with(told), "{error}");
         }
-    }
-
-    #[test]
-    fn a_policy_refuses_bursts() {
-        let draft = draft("[network]\nloss = 2.0\nburst = 5\n").expect("it can be read");
-        assert_eq!(draft.finish().expect("it fits").network.burst, Some(5.0));
-        let refused = draft.finish_for_policy().expect_err("no model knows it").to_string();
-        assert!(refused.contains("3:9: network.burst is nothing that a policy"), "{refused}");
     }
 
     fn draft(text: &str) -> Result<RequirementsDraft, RequirementsError> {

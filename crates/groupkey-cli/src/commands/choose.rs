@@ -1,6 +1,7 @@
 //! `groupkey choose`: the scheme that fits a group's requirements, with its evidence.
 
 mod evidence;
+#[cfg(feature = "live")]
 mod live;
 mod own_schemes;
 mod pareto;
@@ -50,7 +51,7 @@ Examples:
   groupkey choose --requirements city --fitted --pareto 5
   groupkey choose --requirements city --out chosen
   groupkey choose --requirements city --json | jq .recommended.candidate
-  groupkey choose --live http://127.0.0.1:8475    what a running service sees, and would change
+  groupkey choose --requirements mine.toml --live http://127.0.0.1:8475
 
 A change is complete when the last member has the new key; its time runs from the moment at which
 the controller, or without one the group, begins it. The group has settled: its last change was
@@ -77,19 +78,19 @@ pub(crate) struct ChooseArguments {
     #[arg(long, value_name = "EXAMPLE|FILE")]
     requirements: Option<PathBuf>,
 
-    /// Ask a running service with [http] in its file what it has seen, and print what another scheme
-    /// would save, what the change would cost, and what the service's policy does now. Nothing
-    /// changes. With --requirements, by these and not by those of the service's [adapt].
+    /// Take what a running service with [http] in its file has counted in the last hour, in place of
+    /// the file's fields: members, joins, leaves, rekeys and QoS. Also tells its scheme. The service
+    /// changes nothing; groupkey ctl change does. Fields of --set come last.
+    #[cfg(feature = "live")]
     #[arg(
         long,
         value_name = "URL",
-        conflicts_with_all = [
-            "set", "ask", "fitted", "report", "all", "evidence", "validate", "print_requirements",
-        ],
+        conflicts_with_all = ["ask", "evidence", "validate", "print_requirements"],
     )]
     live: Option<String>,
 
     /// With --live: the file with the service's token.
+    #[cfg(feature = "live")]
     #[arg(long, value_name = "FILE", default_value = "http.token", requires = "live")]
     token_file: PathBuf,
 
@@ -180,7 +181,7 @@ pub(crate) struct ChooseArguments {
         default_missing_value = "5",
         value_parser = pareto::tolerance,
         conflicts_with_all = [
-            "all", "report", "live", "evidence", "validate", "print_requirements",
+            "all", "report", "evidence", "validate", "print_requirements",
         ],
     )]
     pareto: Option<f64>,
@@ -198,6 +199,15 @@ impl ChooseArguments {
     fn threads(&self) -> usize {
         self.threads.map_or_else(all_cores, usize::from)
     }
+
+    /// Returns the fields that the service of `--live` has counted.
+    fn seen(&self) -> Result<Vec<FieldSetting>, Failure> {
+        #[cfg(feature = "live")]
+        if let Some(address) = &self.live {
+            return live::settings(address, &self.token_file);
+        }
+        Ok(Vec::new())
+    }
 }
 
 /// Chooses, and prints the answer.
@@ -213,19 +223,6 @@ pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
         return validate::run(arguments, out);
     }
     Failure::refuse_any(&[("--quick", arguments.quick)], "--evidence or --validate")?;
-    if let Some(address) = &arguments.live {
-        let requirements = arguments.requirements.as_deref().map(read).transpose()?;
-        return live::run(
-            &live::Question {
-                address,
-                token_file: &arguments.token_file,
-                requirements,
-                save: arguments.save.as_deref(),
-                json: arguments.json,
-            },
-            out,
-        );
-    }
     let (requirements, decision) = decide(arguments)?;
     let out = &mut BesideFiles::new(out, arguments.report.is_some());
     if let Some(percent) = arguments.pareto {
@@ -335,10 +332,11 @@ fn draft(arguments: &ChooseArguments) -> Result<RequirementsDraft, Failure> {
     let stdin = io::stdin();
     let mut draft =
         requirements.as_deref().map_or_else(|| Ok(RequirementsDraft::default()), read)?;
-    for setting in set {
+    let seen = arguments.seen()?;
+    for setting in seen.iter().chain(set) {
         draft.set(setting.clone()).map_err(refused)?;
     }
-    let is_asked = *ask || (requirements.is_none() && set.is_empty());
+    let is_asked = *ask || (requirements.is_none() && seen.is_empty() && set.is_empty());
     if is_asked {
         if !ask && !stdin.is_terminal() {
             return Err(Failure::input("there are no requirements, and nobody to ask").with_help(

@@ -10,7 +10,7 @@ use groupkey_lab::audit::Finding;
 use groupkey_lab::bench::BenchHeader;
 use groupkey_lab::bench::compare::{Comparable, Comparison, Match};
 use groupkey_lab::bench::trace::ReplayRow;
-use groupkey_lab::choose::{ChoiceRow, PolicyRow};
+use groupkey_lab::choose::ChoiceRow;
 use groupkey_lab::results::{
     self, FileHeader, ResultsError, ResultsHeader, ResultsKind, RunHeader,
 };
@@ -29,7 +29,7 @@ in standard deviations of one repetition (0.2 is small, 0.8 large). A time count
 corrected p-value is below 0.05 and the means differ by at least --threshold. What a single
 repetition took cannot be tested; what is modelled is compared where both files have one device.
 
-Audits, choices, policies and replayed traces have no times that vary: all that differs is printed.
+Audits, choices and replayed traces have no times that vary: all that differs is printed.
 In studies of a network, messages, bytes, energy and retransmissions are means over runs. Where
 the seed or the number of runs differs, they count as changed if Welch's test says so of the runs.
 
@@ -85,7 +85,6 @@ pub(crate) fn run(arguments: &CompareArguments, out: &mut dyn Write) -> Result<(
         ResultsKind::Benchmark => compare::<BenchHeader>(arguments, out),
         ResultsKind::Choice => compare::<RunHeader<ChoiceRow>>(arguments, out),
         ResultsKind::Network => compare::<ResultsHeader>(arguments, out),
-        ResultsKind::Policy => compare::<RunHeader<PolicyRow>>(arguments, out),
         ResultsKind::Trace => compare::<RunHeader<ReplayRow>>(arguments, out),
     }
 }

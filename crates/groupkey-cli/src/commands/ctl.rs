@@ -7,9 +7,9 @@ use clap::{Args, Subcommand};
 use groupkey_mqtt::driver;
 use groupkey_mqtt::group_form::FormRequest;
 use groupkey_mqtt::http::{
-    AuditRecordView, AuditView, DecisionView, DeviceView, DevicesView, EvictionView,
-    EvictionsRequest, EvictionsView, ExportRequest, ExportView, GroupView, NamedForm,
-    OperationResultView, SchemeChangeRequest, SchemeView,
+    AuditRecordView, AuditView, DeviceView, DevicesView, EvictionView, EvictionsRequest,
+    EvictionsView, ExportRequest, ExportView, GroupView, NamedForm, OperationResultView,
+    SchemeChangeRequest, SchemeView,
 };
 use groupkey_mqtt::tls::utc;
 use groupkey_mqtt::topics::is_name;
@@ -103,14 +103,6 @@ enum Verb {
         #[arg(long, value_name = "HEX", default_value = "")]
         context: String,
     },
-    /// With [adapt]: keep the scheme until unpin. groupkey choose --live shows what would pay.
-    Pin,
-    /// With [adapt]: let the scheme change again.
-    Unpin,
-    /// With [adapt]: give up the change that was begun, or never make the one that would pay now.
-    Veto,
-    /// With [adapt]: propose everything again.
-    Unveto,
 }
 
 /// Asks the service, and prints its answer.
@@ -119,7 +111,6 @@ pub(crate) fn run(arguments: &CtlArguments, out: &mut dyn Write) -> Result<(), F
     let mut printer = Printer { json: arguments.json, out };
     let nothing = json!({});
     let post = |path: &str| client.post::<OperationResultView>(path, &nothing);
-    let decide = |verb: &str| client.post::<DecisionView>(&format!("/adapt/{verb}"), &nothing);
     match &arguments.verb {
         Verb::Status => printer.print(&client.get::<GroupView>("")?, status),
         Verb::Members => printer.print(&members(&client)?, |members| table(members)),
@@ -153,12 +144,6 @@ pub(crate) fn run(arguments: &CtlArguments, out: &mut dyn Write) -> Result<(), F
             let answer = client.post::<ExportView>("/export", &request)?;
             printer.print(&answer, |answer| answer.key.clone())
         }
-        Verb::Pin => printer.print(&decide("pin")?, |it| decision(it, "stays until unpin")),
-        Verb::Unpin => printer.print(&decide("unpin")?, |it| decision(it, "may change")),
-        Verb::Veto => {
-            printer.print(&decide("veto")?, |it| decision(it, "is not proposed again until unveto"))
-        }
-        Verb::Unveto => printer.print(&decide("unveto")?, |it| decision(it, "")),
     }
 }
 
@@ -336,20 +321,6 @@ fn form(form: &NamedForm) -> String {
     let parameters: String =
         parameters.iter().map(|(name, value)| format!(" {name}={value}")).collect();
     format!("{scheme}{parameters} ({profile}, {suite}, {protection})")
-}
-
-fn decision(decision: &DecisionView, end: &str) -> String {
-    let DecisionView { candidate, lifted, lost } = decision;
-    let about = match candidate {
-        Some(candidate) => format!("{} {end}", candidate.variant),
-        None => format!("{lifted} vetoes are lifted"),
-    };
-    match lost {
-        None => about,
-        Some(error) => format!(
-            "{about}; but only until the service ends, for its file cannot be written: {error}"
-        ),
-    }
 }
 
 /// Reads a scheme's name, and then NAME=VALUE for its parameters, `suite`, `protection` or `senders`.

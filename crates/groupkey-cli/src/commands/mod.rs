@@ -1,7 +1,5 @@
 //! One file for each command.
 
-#[cfg(feature = "live")]
-mod adaptation;
 pub(crate) mod audit;
 pub(crate) mod bench;
 #[cfg(feature = "live")]

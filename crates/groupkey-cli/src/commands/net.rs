@@ -3,7 +3,6 @@
 mod group;
 mod network;
 mod outages;
-mod policy;
 mod probe;
 mod rows;
 
@@ -14,12 +13,12 @@ use clap::Args;
 use groupkey_lab::plan::Plan;
 use groupkey_lab::report::{Report, render};
 use groupkey_lab::results::{FileHeader, NetworkRow, ResultsHeader};
-use groupkey_lab::scenario::{AdaptiveScenario, Scenario, ScenarioError};
+use groupkey_lab::scenario::{Scenario, ScenarioError};
 
 use crate::commands::net::rows::Format;
 use crate::failure::Failure;
 use crate::provenance;
-use crate::results_folder::{OutArguments, ResultsFiles, ResultsFolder, run_name};
+use crate::results_folder::{OutArguments, ResultsFiles, ResultsFolder};
 
 /// Arguments of `groupkey net`.
 #[derive(Args, Debug)]
@@ -36,7 +35,6 @@ Examples:
   groupkey net --scheme skdc --bandwidth 100,300,inf --device cortex-m4
   groupkey net --probe --loss 0,10 --qos 0,1,2 --payload 20,2000
   groupkey net --scenario examples/scenarios/platoon.toml
-  groupkey net --scenario examples/scenarios/auto.toml
 
 Reading a row: the mean is the time from the moment at which the controller, or without one the
 group, begins the operation until the last member has the new key (with --request, from the
@@ -119,14 +117,6 @@ pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), F
     }
 
     arguments.probe.refuse_without_probe()?;
-    if let Some(path) = &arguments.scenario
-        && let Some(mut scenario) = AdaptiveScenario::load(path).map_err(unreadable)?
-    {
-        scenario.runs = arguments.runs.runs.unwrap_or(scenario.runs);
-        scenario.seed = arguments.runs.seed.unwrap_or(scenario.seed);
-        let folder = arguments.output.keeping.folder()?;
-        return policy::run(&scenario, &run_name(path), folder, json, out);
-    }
     let NetWork { title, plans } = work(arguments)?;
     let keeping = Keeping(arguments.output.keeping.folder()?);
     let format = match (json, samples) {
@@ -181,14 +171,11 @@ pub(crate) fn work(arguments: &NetArguments) -> Result<NetWork, Failure> {
         let plans = arguments.group.plans(&arguments.network, arguments.outages, arguments.runs)?;
         return Ok(NetWork { title: None, plans });
     };
-    let Scenario { description, mut plan, waits } = Scenario::load(path).map_err(unreadable)?;
+    let Scenario { description, mut plan } = Scenario::load(path).map_err(unreadable)?;
     plan.runs = arguments.runs.runs.unwrap_or(plan.runs);
     plan.seed = arguments.runs.seed.unwrap_or(plan.seed);
     group::refuse_a_slip(1, plan.runs)?;
-    let mut title = format!("{description}. Loss and delay are those at the start.");
-    if let Some(waits) = waits {
-        title += &format!(" {waits}");
-    }
+    let title = format!("{description}. Loss and delay are those at the start.");
     Ok(NetWork { title: Some(title), plans: vec![plan] })
 }
 

@@ -6,11 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::Args;
-use groupkey_choose::adapt::AdaptationPolicy;
-use groupkey_choose::requirements::RequirementsDraft;
-use groupkey_lab::choose::LaboratoryFiles;
-use groupkey_mqtt::adapt::{self, Adapter};
-use groupkey_mqtt::config::{AdaptConfig, HttpConfig, SERVE_TEMPLATE, ServeConfig};
+use groupkey_mqtt::config::{HttpConfig, SERVE_TEMPLATE, ServeConfig};
 use groupkey_mqtt::driver::{Running, Status, fresh_rng, now, run as drive};
 use groupkey_mqtt::http::SchemeView;
 use groupkey_mqtt::keyring::hex;
@@ -20,7 +16,7 @@ use groupkey_mqtt::service::{ChangeError, OpenError, OperationError, RefusalReas
 use groupkey_mqtt::{Service, http};
 use tokio::runtime::Runtime as Tokio;
 
-use crate::commands::{adaptation, ctl, http_listener};
+use crate::commands::{ctl, http_listener};
 use crate::failure::Failure;
 use crate::{interruption, log_lines, standard_input};
 
@@ -42,8 +38,6 @@ A service with an empty store waits for that notice for 10 s, unless its identit
 notice shows that the service has a group, it ends with 1: the store's path may be wrong, or its
 volume not mounted. Only with --found does it found another group.
 
-What you pin and veto is kept beside the store, and holds when the service begins again.
-
 Every operation is in the store before its first message leaves. Killed at any point, the service
 continues where it was when it is started again.
 
@@ -63,11 +57,6 @@ pub(crate) struct ServeArguments {
     /// store knows, evicted ones barred. A store that is the last state keeps its group
     #[arg(long)]
     found: bool,
-
-    /// auto: begin with the file's scheme, and change it when another one would save more than the
-    /// change costs, as with [adapt] in the file
-    #[arg(long, value_name = "auto", value_parser = ["auto"])]
-    scheme: Option<String>,
 
     /// Print what happens inside, on standard error: error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL")]
@@ -108,18 +97,6 @@ fn run_by(path: &Path, arguments: &ServeArguments, out: &mut dyn Write) -> Resul
                 _ => Failure::input(problem),
             }
         })?;
-    let adapt = config.adapt.or_else(|| arguments.scheme.is_some().then(AdaptConfig::default));
-    let qos = config.connection.qos;
-    let store = &config.store.path;
-    let every = adapt.as_ref().map_or(Duration::from_secs(60), |adapt| adapt.observe);
-    let adapter = adapt.map(|adapt| {
-        Adapter::new(settings(&adapt)?, &service, qos, store).map_err(|error| {
-            Failure::input(error.to_string()).with_help(
-                "it keeps what you pinned and vetoed: put a good copy back, or delete it and say that again",
-            )
-        })
-    });
-    let adapter = adapter.transpose()?;
     let failed = |error: Fatal| Failure::running(error.to_string());
     if arguments.accept_state {
         service.acting_for(Actor::Terminal).accept_state(now(), &mut rng).map_err(failed)?;
@@ -147,70 +124,34 @@ fn run_by(path: &Path, arguments: &ServeArguments, out: &mut dyn Write) -> Resul
     let running = drive(service, config.connection);
     tokio.block_on(async {
         if let Some(http) = config.http {
-            listen(http, &running, adapter.clone(), out).await?;
+            listen(http, &running, out).await?;
         }
-        serve(running, adapter, every, out).await
+        serve(running, out).await
     })
-}
-
-/// Returns how the group adapts its scheme, as the service's file says it.
-fn settings(config: &AdaptConfig) -> Result<adapt::AdaptationSettings, Failure> {
-    let requirements = match &config.requirements {
-        Some(path) => {
-            let draft = RequirementsDraft::load(path, &LaboratoryFiles)
-                .and_then(|draft| draft.finish_for_policy());
-            draft.map_err(|error| {
-                Failure::input(error.to_string())
-                    .with_help("groupkey choose --print-requirements shows a file")
-            })?
-        }
-        None => Default::default(),
-    };
-    let default = AdaptationPolicy::default();
-    let policy = AdaptationPolicy {
-        floor: config.floor_s.unwrap_or(default.floor),
-        horizon: config.horizon_s.unwrap_or(default.horizon),
-        margin: config.margin.unwrap_or(default.margin),
-        patience: config.patience.unwrap_or(default.patience),
-        window: config.window_s.unwrap_or(default.window),
-    };
-    Ok(adapt::AdaptationSettings { policy, requirements, is_pinned: config.pinned })
 }
 
 async fn listen(
     config: HttpConfig,
     running: &Running<Service>,
-    adapter: Option<Adapter>,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let (listener, address, access) = http_listener::listen(config).await?;
     let (service, limits) = (running.handle.clone(), http::HttpLimits::default());
-    tokio::spawn(http::serve(listener, service, adapter, access, limits));
+    tokio::spawn(http::serve(listener, service, access, limits));
     writeln!(out, "http://{address}")?;
     Ok(out.flush()?)
 }
 
-async fn serve(
-    mut running: Running<Service>,
-    adapter: Option<Adapter>,
-    every: Duration,
-    out: &mut dyn Write,
-) -> Result<(), Failure> {
+async fn serve(mut running: Running<Service>, out: &mut dyn Write) -> Result<(), Failure> {
     let mut lines = standard_input::of_standard_input();
     let mut input_open = true;
     let mut status = running.handle.status();
     let mut known = Status::default();
     let mut interrupted = tokio::time::interval(Duration::from_millis(100));
-    let mut looks = tokio::time::interval(every);
     loop {
         tokio::select! {
             event = running.events.recv() => match event {
-                Some(event) => {
-                    print(&event, out)?;
-                    if let Some(adapter) = &adapter {
-                        adapter.note(&running.handle, &event).await;
-                    }
-                }
+                Some(event) => print(&event, out)?,
                 None => return end(&mut running).await,
             },
             line = lines.recv(), if input_open => match line {
@@ -220,13 +161,6 @@ async fn serve(
                 },
                 None => input_open = false,
             },
-            _ = looks.tick(), if adapter.is_some() => {
-                if let Some(adapter) = &adapter
-                    && let Some(look) = adapter.observe(&running.handle).await
-                {
-                    writeln!(out, "{}", adaptation::look(&look))?;
-                }
-            }
             Ok(()) = status.changed() => {
                 let status = status.borrow_and_update().clone();
                 for change in status.changes_since(&known) {

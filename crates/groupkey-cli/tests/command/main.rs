@@ -1,6 +1,5 @@
 //! The built command, run as its users run it.
 
-mod adapts;
 mod audit;
 mod bad_input;
 mod bench;
@@ -17,6 +16,7 @@ mod certificates;
 #[cfg(target_os = "linux")]
 mod check;
 mod choose;
+mod choose_live;
 mod compare;
 #[cfg(target_os = "linux")]
 mod demo;

@@ -332,32 +332,6 @@ fn every_scenario_among_the_examples_runs() {
     assert!(scenarios > 0);
 }
 
-#[test]
-#[ignore = "long: a minute, a policy over simulated days"]
-fn a_policy_on_trial_tells_what_was_in_force_and_what_it_cost() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let scenario = ["net", "--scenario", "examples/scenarios/auto.toml", "--runs", "2"];
-    let told = groupkey_in(&root, &scenario).success();
-    for row in ["from day", "adaptive", "best in hindsight", ", kept"] {
-        assert!(told.contains(row), "{row}: {told}");
-    }
-    let kept = Folder::new();
-    let out = kept.path().join("kept");
-    let keep = [&scenario[..], &["--out", out.to_str().expect("a plain name"), "--json"]].concat();
-    groupkey_in(&root, &keep).success();
-    let rows = fs::read_to_string(out.join("results.jsonl")).expect("rows");
-    assert!(
-        rows.contains("\"what\":\"phase\"") && rows.contains("\"what\":\"hindsight\""),
-        "{rows}"
-    );
-    let again = [&scenario[..], &["--json"]].concat();
-    let [trial] = &groupkey_in(&root, &again).objects()[..] else { panic!("one object") };
-    let phases = trial["phases"].as_array().expect("there are phases");
-    assert_eq!(phases.len(), trial["replay"]["changes"].as_array().expect("some").len() + 1);
-    assert_eq!(phases[0]["candidate"], trial["replay"]["start"]);
-    assert!(number(&trial["replay"], "adaptive") >= number(&trial["replay"], "hindsight"));
-}
-
 fn number(object: &Value, field: &str) -> f64 {
     object[field].as_f64().unwrap_or_else(|| panic!("{field} is no number in {object}"))
 }

@@ -117,7 +117,6 @@ fn an_operator_asks_for_members_and_a_change_that_cannot_be_is_refused() {
         ),
         ("evict", 2, "<NAME>..."),
         ("evict no/body", 2, "a name has 1 to 64"),
-        ("pin", 1, "the scheme does not adapt"),
     ] {
         let refused = ctl(line);
         assert_eq!(refused.code, code, "{line}: {refused:?}");

@@ -147,7 +147,8 @@ impl FittedGroup {
         let (suite, guard) = (self.subject.suite.name(), self.guard.name());
         let variant = self.subject.variant(guard);
         let observation = |OperationTimes { operation, mean, of_99 }: &OperationTimes| {
-            let sample = evidence.counts(&variant, operation.name(), Moment::fresh(self.members))?;
+            let sample =
+                evidence.counts(&variant, operation.name(), Moment::fresh(self.members))?;
             let situation = Situation {
                 class: self.subject.scheme.class().name(),
                 sample: &sample.value,

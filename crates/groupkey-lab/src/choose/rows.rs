@@ -1,9 +1,8 @@
-//! Rows of results that `groupkey choose` and a policy leave behind.
+//! Rows of results that `groupkey choose` leaves behind.
 
 use groupkey_choose::decision::{Assessment, Candidate, Decision, Figure, Ground, Quantity};
 use serde::{Deserialize, Serialize};
 
-use super::policy_trial::PolicyTrial;
 use crate::registry;
 use crate::results::{FileRow, ResultColumn, RunRow, fields};
 
@@ -51,36 +50,6 @@ pub struct CandidateFigure {
     pub ground: String,
     /// Whether it lies outside of what was counted or simulated.
     pub is_extrapolated: bool,
-}
-
-/// What a policy put in force, and what a way through the trace costs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct PolicyRow {
-    /// `phase` of the policy, or a whole way through the trace: `adaptive`, which is the policy,
-    /// `hindsight`, the best sequence, or `kept`, one candidate throughout.
-    pub what: String,
-    /// The candidate, in words. Empty for ways with several.
-    pub candidate: String,
-    /// Its scheme, by its id in the catalogue. Empty likewise.
-    pub scheme: String,
-    /// Begin of a phase (s since the creation).
-    pub from_s: Option<f64>,
-    /// End of a phase (s since the creation).
-    pub until_s: Option<f64>,
-    /// The fewest members in a phase.
-    pub members_least: Option<u32>,
-    /// The most members in a phase.
-    pub members_most: Option<u32>,
-    /// Members that joined in a phase.
-    pub joined: Option<u64>,
-    /// Members that left in a phase.
-    pub left: Option<u64>,
-    /// Changes of the scheme on a way.
-    pub changes: Option<u64>,
-    /// Cost of a way, by the weights of the requirements; absent if a limit is exceeded.
-    pub cost: Option<f64>,
 }
 
 impl ChoiceRow {
@@ -141,53 +110,6 @@ impl CandidateFigure {
     }
 }
 
-impl PolicyRow {
-    /// Returns the phases of a trial, then its ways.
-    pub fn of(trial: &PolicyTrial) -> Vec<Self> {
-        let blank = |what: &str| Self {
-            what: what.to_owned(),
-            candidate: String::new(),
-            scheme: String::new(),
-            from_s: None,
-            until_s: None,
-            members_least: None,
-            members_most: None,
-            joined: None,
-            left: None,
-            changes: None,
-            cost: None,
-        };
-        let of = |what: &str, candidate: &Candidate| Self {
-            candidate: candidate.to_string(),
-            scheme: candidate.variant.scheme.clone(),
-            ..blank(what)
-        };
-        let phases = trial.phases.iter().map(|phase| Self {
-            from_s: Some(phase.from),
-            until_s: Some(phase.until),
-            members_least: Some(phase.members.0),
-            members_most: Some(phase.members.1),
-            joined: Some(phase.churn.0),
-            left: Some(phase.churn.1),
-            ..of("phase", &phase.candidate)
-        });
-        let replay = &trial.replay;
-        let way = |row: Self, changes: usize, cost: f64| Self {
-            changes: Some(changes as u64),
-            cost: Some(cost).filter(|cost| cost.is_finite()),
-            ..row
-        };
-        let mut ways = vec![
-            way(blank("adaptive"), replay.changes.len(), replay.adaptive),
-            way(blank("hindsight"), replay.best_changes.len(), replay.hindsight),
-        ];
-        ways.extend(
-            replay.kept.iter().map(|(candidate, cost)| way(of("kept", candidate), 0, *cost)),
-        );
-        phases.chain(ways).collect()
-    }
-}
-
 /// Returns the name of a quantity in columns, with its unit.
 pub const fn column_of(quantity: Quantity) -> &'static str {
     match quantity {
@@ -231,26 +153,6 @@ impl FileRow for ChoiceRow {
 
 impl RunRow for ChoiceRow {
     const FORMAT: &'static str = "groupkey-choice";
-
-    fn seed(&self) -> Option<u64> {
-        None
-    }
-}
-
-impl FileRow for PolicyRow {
-    fn columns() -> Vec<ResultColumn<Self>> {
-        let mut columns = Vec::new();
-        columns.extend(fields![text: what, candidate, scheme]);
-        columns.extend(fields![optional number: from_s, until_s]);
-        columns
-            .extend(fields![optional integer: members_least, members_most, joined, left, changes]);
-        columns.extend(fields![optional number: cost]);
-        columns
-    }
-}
-
-impl RunRow for PolicyRow {
-    const FORMAT: &'static str = "groupkey-policy";
 
     fn seed(&self) -> Option<u64> {
         None

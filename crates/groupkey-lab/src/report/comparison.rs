@@ -1,4 +1,4 @@
-//! Schemes side by side in what a trace costs, in what a choice is made by, and in what a policy did.
+//! Schemes side by side in what a trace costs, and in what a choice is made by.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::style::{Style, Styles};
 use super::table::{PageCell, PageColumn, PageTable};
 use super::text::{bytes, capitalised, energy, time};
 use crate::bench::trace::ReplayRow;
-use crate::choose::{CandidateFigure, ChoiceRow, PolicyRow};
+use crate::choose::{CandidateFigure, ChoiceRow};
 
 /// Makes the figures of traces and of choices. The rows of traces are at `first` in the page's data,
 /// and those of choices follow.
@@ -350,30 +350,6 @@ pub(super) fn choice_table(report: &Report, styles: &Styles) -> PageTable {
     columns.push(Own::text("Provenance", |(_, row)| row.provenance.clone()));
     columns.push(file_column(report));
     PageTable::of("Candidates", &report.choices, columns)
-}
-
-/// Makes the table of what policies did.
-pub(super) fn policy_table(report: &Report) -> PageTable {
-    type Own<'a> = PageColumn<'a, (usize, PolicyRow)>;
-    let number = |name: &'static str, unit, of: fn(&PolicyRow) -> Option<f64>| {
-        Own::number(name, unit, move |(_, row): &(usize, PolicyRow)| {
-            of(row).map(|value| PageCell::of(value, number::rounded(value)))
-        })
-    };
-    let columns = vec![
-        Own::text("What", |(_, row)| row.what.clone()).filter("what"),
-        Own::text("Candidate", |(_, row)| row.candidate.clone()),
-        number("From", "day", |row| row.from_s.map(|s| s / 86_400.0)),
-        number("To", "day", |row| row.until_s.map(|s| s / 86_400.0)),
-        number("Members, least", "", |row| row.members_least.map(f64::from)),
-        number("Members, most", "", |row| row.members_most.map(f64::from)),
-        number("Joined", "", |row| row.joined.map(|count| count as f64)),
-        number("Left", "", |row| row.left.map(|count| count as f64)),
-        number("Changes", "", |row| row.changes.map(|count| count as f64)),
-        number("Cost", "", |row| row.cost),
-        file_column(report),
-    ];
-    PageTable::of("What policies did", &report.policies, columns)
 }
 
 /// Returns the column that names a row's file.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::audit::{Finding, recorded};
 use crate::bench::trace::ReplayRow;
 use crate::bench::{BenchHeader, BenchRow};
-use crate::choose::{ChoiceRow, PolicyRow};
+use crate::choose::ChoiceRow;
 use crate::results::{
     FileHeader, NetworkRow, Origin, ResultsError, ResultsHeader, ResultsKind, RunHeader, RunRow,
     read_jsonl,
@@ -32,8 +32,6 @@ pub struct Report {
     pub traces: Vec<(usize, ReplayRow)>,
     /// Candidates of choices, by their sources.
     pub choices: Vec<(usize, ChoiceRow)>,
-    /// What policies did, by their sources.
-    pub policies: Vec<(usize, PolicyRow)>,
     /// The findings of audits. About other schemes that have rows, the page shows those that are
     /// recorded.
     pub findings: Vec<Finding>,
@@ -251,12 +249,6 @@ impl Report {
         self.choices.extend(rows.into_iter().map(|row| (source, row)));
     }
 
-    /// Adds what a policy did.
-    pub fn add_policy(&mut self, header: &RunHeader<PolicyRow>, rows: Vec<PolicyRow>) {
-        let source = self.add_source(header, rows.len());
-        self.policies.extend(rows.into_iter().map(|row| (source, row)));
-    }
-
     /// Reads a results file of any kind; its header or its first row tells which. Returns how the
     /// file differs from the file that was to be written, if it does.
     pub fn read(&mut self, path: &Path) -> Result<Option<String>, ResultsError> {
@@ -276,10 +268,6 @@ impl Report {
             ResultsKind::Network => {
                 let (header, rows) = read_jsonl::<ResultsHeader>(path)?;
                 self.add_network(header, rows);
-            }
-            ResultsKind::Policy => {
-                let (header, rows) = read_jsonl(path)?;
-                self.add_policy(&header, rows);
             }
             ResultsKind::Trace => {
                 let (header, rows) = read_jsonl(path)?;

@@ -177,7 +177,6 @@ fn rows_section(report: &Report, entries: &[Entry], styles: &Styles) -> Option<S
         network::table(report.network_rows(), styles, replay),
         comparison::trace_table(report, styles),
         comparison::choice_table(report, styles),
-        comparison::policy_table(report),
     ];
     let mut blocks = Vec::new();
     for mut table in tables.into_iter().filter(|table| !table.is_empty()) {

@@ -7,7 +7,7 @@ use super::{ResultsHeader, RunHeader};
 use crate::audit::Finding;
 use crate::bench::BenchHeader;
 use crate::bench::trace::ReplayRow;
-use crate::choose::{ChoiceRow, PolicyRow};
+use crate::choose::ChoiceRow;
 
 /// What the rows of a results file are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,16 +20,14 @@ pub enum ResultsKind {
     Choice,
     /// Times of operations in networks: `groupkey net`.
     Network,
-    /// What a policy put in force: `groupkey net --scenario`.
-    Policy,
     /// What a trace costs each role: `groupkey trace --replay`.
     Trace,
 }
 
 impl ResultsKind {
     /// All kinds.
-    pub const ALL: [Self; 6] =
-        [Self::Audit, Self::Benchmark, Self::Choice, Self::Network, Self::Policy, Self::Trace];
+    pub const ALL: [Self; 5] =
+        [Self::Audit, Self::Benchmark, Self::Choice, Self::Network, Self::Trace];
 
     /// Returns the kind of a results file, by its header or by its first row.
     pub fn of(path: &Path) -> Result<Self, ResultsError> {
@@ -52,7 +50,6 @@ impl ResultsKind {
             Self::Benchmark => BenchHeader::FORMAT,
             Self::Choice => RunHeader::<ChoiceRow>::FORMAT,
             Self::Network => ResultsHeader::FORMAT,
-            Self::Policy => RunHeader::<PolicyRow>::FORMAT,
             Self::Trace => RunHeader::<ReplayRow>::FORMAT,
         }
     }
@@ -64,7 +61,6 @@ impl ResultsKind {
             Self::Benchmark => "a benchmark",
             Self::Choice => "candidates of a choice",
             Self::Network => "a study of a network",
-            Self::Policy => "what a policy did",
             Self::Trace => "the costs of a trace",
         }
     }
@@ -75,7 +71,6 @@ impl ResultsKind {
             Self::Benchmark => is_row::<<BenchHeader as FileHeader>::Row>(line),
             Self::Choice => is_row::<ChoiceRow>(line),
             Self::Network => is_row::<<ResultsHeader as FileHeader>::Row>(line),
-            Self::Policy => is_row::<PolicyRow>(line),
             Self::Trace => is_row::<ReplayRow>(line),
         }
     }

@@ -11,7 +11,7 @@ use super::{NetworkRow, ResultsHeader, RunHeader};
 use crate::audit::Finding;
 use crate::bench::trace::ReplayRow;
 use crate::bench::{BenchHeader, BenchRow};
-use crate::choose::{ChoiceRow, PolicyRow};
+use crate::choose::ChoiceRow;
 
 /// The file must match the types, so that no field can be missing from it.
 #[test]
@@ -40,15 +40,13 @@ fn schema() -> Value {
         generator.subschema_for::<ReplayRow>(),
         generator.subschema_for::<RunHeader<ChoiceRow>>(),
         generator.subschema_for::<ChoiceRow>(),
-        generator.subschema_for::<RunHeader<PolicyRow>>(),
-        generator.subschema_for::<PolicyRow>(),
     ];
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A line of a results file of groupkey",
         "description": "Results are JSON Lines. The first line is a header: BenchHeader, and BenchRow \
             in all others; ResultsHeader, and NetworkRow in all others; or RunHeader of an audit, a \
-            trace, a choice or a policy, and its rows.",
+            trace or a choice, and its rows.",
         "anyOf": lines,
         "$defs": generator.take_definitions(true),
     })

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use groupkey::Suite;
 use groupkey::catalogue::{Class, Profile, Scheme};
 use groupkey::protection::Guard;
-use groupkey::{Operation, Suite};
 use groupkey_choose::input::{InputError, Mistake};
 use groupkey_sim::group::Rest;
 use groupkey_sim::{Duration, HandOver, SessionState};
@@ -16,7 +16,6 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::name::Named;
-use super::waiting::WaitedSteps;
 use super::{Scenario, ScenarioError};
 use crate::conditions::{
     Conditions, ConditionsError, LossDirection, OutageRate, Timeline, YEAR_MS,
@@ -43,8 +42,7 @@ fn parse(text: &str) -> Result<Scenario, Mistake> {
     file.check_limits()?;
     let plan = file.plan()?;
     plan.validate().map_err(|error| file.mistake(&error))?;
-    let waits = file.waited()?.map(|waited| waited.waits);
-    Ok(Scenario { description: file.description, plan, waits })
+    Ok(Scenario { description: file.description, plan })
 }
 
 #[derive(Deserialize)]
@@ -56,7 +54,6 @@ struct ScenarioFile {
     operations: Option<Vec<Spanned<String>>>,
     #[serde(default)]
     rest_ms: u32,
-    batch_ms: Option<Spanned<u32>>,
     group: GroupSection,
     #[serde(default)]
     mqtt: Mqtt,
@@ -155,9 +152,6 @@ impl ScenarioFile {
         if let Some(operations) = &self.operations {
             plan.steps = operations.iter().map(step).collect::<Result<_, _>>()?;
         }
-        if let Some(waited) = self.waited()? {
-            plan.steps = waited.steps.into_iter().map(|(_, step)| step).collect();
-        }
 
         self.check_numbers(&plan)?;
         plan.link = self.timeline(base, LinkOwner::Any)?;
@@ -171,26 +165,6 @@ impl ScenarioFile {
             refuse(session, advice)?;
         }
         Ok(plan)
-    }
-
-    /// Returns the steps after joins and leaves have waited; `None` if they do not wait.
-    fn waited(&self) -> Result<Option<WaitedSteps>, Mistake> {
-        let Some(batch_ms) = &self.batch_ms else { return Ok(None) };
-        let period = *batch_ms.get_ref();
-        if !(1..=MOST_BATCH_MS).contains(&period) {
-            let problem = format!("a period takes 1 to {MOST_BATCH_MS} ms");
-            return Err(mistake(batch_ms.span(), problem));
-        }
-        let Some(operations) = &self.operations else {
-            let problem = "who joins and leaves? list them in operations";
-            return Err(mistake(batch_ms.span(), problem));
-        };
-        let steps: Vec<_> = operations.iter().map(step).collect::<Result<_, _>>()?;
-        let has_batches = self.group.scheme.get_ref().0.operations.contains(&Operation::Batch);
-        let waited = WaitedSteps::of(&steps, (period, self.rest_ms), has_batches);
-        let problem = "with batch_ms, members in the middle leave: write remove without a number";
-        let span = batch_ms.span();
-        waited.map(Some).ok_or_else(|| mistake(span, problem))
     }
 
     /// Refuses numbers so large that a run would use up all memory.
@@ -348,11 +322,7 @@ impl ScenarioFile {
         let GroupSection { scheme, members, parameters, device, controller_device, .. } =
             &self.group;
         let subgroup_device = &self.group.subgroup_device;
-        let of_operation = |index: usize| {
-            let waited = self.waited().ok().flatten();
-            let place = waited.map_or(index, |waited| waited.steps.get(index).map_or(0, |s| s.0));
-            self.operations.as_ref()?.get(place).map(Spanned::span)
-        };
+        let of_operation = |index: usize| self.operations.as_ref()?.get(index).map(Spanned::span);
         let span = match error {
             PlanError::Members { .. } => Some(members.span()),
             PlanError::Qos(_) => self.mqtt.qos.as_ref().map(Spanned::span),
@@ -496,9 +466,6 @@ fn outages(
         (None, None) => Ok(None),
     }
 }
-
-/// The longest period in which joins and leaves wait (ms).
-const MOST_BATCH_MS: u32 = 60_000;
 
 fn step(text: &Spanned<String>) -> Result<PlanStep, Mistake> {
     let action =

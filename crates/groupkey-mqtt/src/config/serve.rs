@@ -28,44 +28,6 @@ pub struct ServeConfig {
     pub store: StoreConfig,
     /// The HTTP interface, if it is enabled.
     pub http: Option<HttpConfig>,
-    /// How the group adapts its scheme, if it does.
-    pub adapt: Option<AdaptConfig>,
-}
-
-/// How a group adapts its scheme. What is `None` has the policy's default.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AdaptConfig {
-    /// The file with what does not change: network, devices, limits, security and weights.
-    pub requirements: Option<PathBuf>,
-    /// The least time between two changes, s.
-    pub floor_s: Option<f64>,
-    /// The time within which a change must pay, s.
-    pub horizon_s: Option<f64>,
-    /// The time over which joins and leaves are averaged, s.
-    pub window_s: Option<f64>,
-    /// The share by which what a change saves must exceed its cost.
-    pub margin: Option<f64>,
-    /// How many times its cost must have been lost before a change.
-    pub patience: Option<f64>,
-    /// The time between two looks at the group.
-    pub observe: Duration,
-    /// Whether the scheme stays until the operator unpins it.
-    pub pinned: bool,
-}
-
-impl Default for AdaptConfig {
-    fn default() -> Self {
-        Self {
-            requirements: None,
-            floor_s: None,
-            horizon_s: None,
-            window_s: None,
-            margin: None,
-            patience: None,
-            observe: Duration::from_secs(60),
-            pinned: false,
-        }
-    }
 }
 
 /// Where a service's store is.
@@ -106,7 +68,6 @@ struct ServeFile {
     group: GroupFile,
     #[serde(default)]
     http: HttpFile,
-    adapt: Option<AdaptFile>,
     store: StoreFile,
     identity: Option<PathBuf>,
     #[serde(default)]
@@ -115,20 +76,6 @@ struct ServeFile {
     tokens: Vec<String>,
     #[serde(default)]
     device: Vec<DeviceFile>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AdaptFile {
-    requirements: Option<PathBuf>,
-    floor_s: Option<f64>,
-    horizon_s: Option<f64>,
-    window_s: Option<f64>,
-    margin: Option<f64>,
-    patience: Option<f64>,
-    observe_s: Option<u64>,
-    #[serde(default)]
-    pinned: bool,
 }
 
 /// `store = "path"`, or a table.
@@ -292,7 +239,6 @@ impl ServeFile {
         let files = ConfigFolder { path: folder, open_files_allowed: self.allow_open_files };
         let connection = self.broker.connection(client, files)?;
         let http = self.http.understand(folder, purpose)?;
-        let adapt = self.adapt.map(|adapt| adapt.understand(folder)).transpose()?;
         let StoreTable { path, key_file, cache_bytes } = match self.store {
             StoreFile::Path(path) => {
                 StoreTable { path, key_file: None, cache_bytes: default_cache() }
@@ -306,51 +252,7 @@ impl ServeFile {
         }
         let key_file = key_file.map(|path| folder.join(path));
         let store = StoreConfig { path: folder.join(path), key_file, cache_bytes };
-        Ok(ServeConfig { connection, policy, store, http, adapt })
-    }
-}
-
-impl AdaptFile {
-    fn understand(self, folder: &Path) -> Result<AdaptConfig, String> {
-        let Self {
-            requirements,
-            floor_s,
-            horizon_s,
-            window_s,
-            margin,
-            patience,
-            observe_s,
-            pinned,
-        } = self;
-        let numbers = [
-            ("floor_s", floor_s, 0.0),
-            ("horizon_s", horizon_s, 1.0),
-            ("window_s", window_s, 1.0),
-            ("margin", margin, 0.0),
-            ("patience", patience, 0.0),
-        ];
-        for (name, number, least) in numbers {
-            if let Some(number) = number.filter(|number| !(least..=1e9).contains(number)) {
-                return Err(format!("adapt.{name} is {number}: it can be {least} to 1e9"));
-            }
-        }
-        let default = AdaptConfig::default().observe;
-        let observe = observe_s.map_or(default, Duration::from_secs);
-        if !(1..=86_400).contains(&observe.as_secs()) {
-            let seconds = observe.as_secs();
-            return Err(format!("adapt.observe_s is {seconds}: it can be 1 to 86400"));
-        }
-        let requirements = requirements.map(|path| folder.join(path));
-        Ok(AdaptConfig {
-            requirements,
-            floor_s,
-            horizon_s,
-            window_s,
-            margin,
-            patience,
-            observe,
-            pinned,
-        })
+        Ok(ServeConfig { connection, policy, store, http })
     }
 }
 
@@ -380,6 +282,7 @@ mod tests {
             file.and_then(|file| file.understand(Path::new("/nowhere"))).unwrap_err()
         };
         assert!(refused("store = 's'\nshceme = 'x'").contains("shceme"));
+        assert!(refused("store = 's'\n[adapt]\nfloor_s = 60").contains("unknown field `adapt`"));
         assert!(refused("store = 's'\n[group]\nscheme = 'x'").contains("groupkey schemes"));
         assert!(refused("store = 's'\n[group]\nsuite = 'published'").contains("allow_published"));
         assert!(refused("store = 's'\n[group]\nprotection = 'mac'").contains("allow_mac"));

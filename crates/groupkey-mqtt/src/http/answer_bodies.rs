@@ -1,13 +1,10 @@
 //! The bodies of answers, as JSON. `openapi.json` describes each.
 
 use std::collections::BTreeMap;
-use std::io;
 
 use groupkey::MemberId;
-use groupkey_choose::Candidate;
 use serde::{Deserialize, Serialize};
 
-use crate::adapt::{AdaptationState, OperatorDecision};
 use crate::driver::{Quality, Status};
 use crate::keyring::hex;
 use crate::runtime::{Fatal, SECOND};
@@ -105,7 +102,7 @@ struct OperationView {
     acknowledged_after_ms: Option<f64>,
 }
 
-/// What a service has seen, and what it would change.
+/// What a service has seen, for `groupkey choose --live`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ObservationView {
     /// What it has seen.
@@ -115,12 +112,6 @@ pub struct ObservationView {
     pub scheme: SchemeView,
     /// Quality of service: 0, 1 or 2.
     pub qos: u8,
-    /// Whether protection by a MAC is allowed.
-    pub allow_mac: bool,
-    /// Whether forms that exist to reproduce papers are allowed.
-    pub allow_published: bool,
-    /// What adapts the scheme, and what it would do now. `None` if nothing does.
-    pub adapt: Option<AdaptationState>,
 }
 
 /// What a service has seen in the last hour, or since it began.
@@ -200,17 +191,6 @@ pub struct OperationResultView {
     pub epoch: Option<u64>,
     /// The number of members.
     pub members: usize,
-}
-
-/// What the operator's decision about the adaptation is about.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct DecisionView {
-    /// The candidate that is pinned, unpinned or vetoed; `None` if vetoes were lifted.
-    pub candidate: Option<Candidate>,
-    /// How many vetoes were lifted.
-    pub lifted: usize,
-    /// Why the decision is lost when the service ends; `None` if it is kept.
-    pub lost: Option<String>,
 }
 
 impl Health {
@@ -304,7 +284,6 @@ impl ObservationView {
     pub(super) fn of(service: &Service, qos: Quality, now: u64) -> Self {
         let recent = service.history().since(now.saturating_sub(HOUR), now);
         let ms = |ns: u64| ns as f64 / 1e6;
-        let allowed = service.policy().allowed;
         let seen = HourView {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             members: u32::try_from(service.member_count()).unwrap_or(u32::MAX),
@@ -318,14 +297,7 @@ impl ObservationView {
             complete_ms: recent.complete.map(ms),
             slowest_ms: recent.slowest.map(ms),
         };
-        Self {
-            seen,
-            scheme: SchemeView::of(service),
-            qos: qos.level(),
-            allow_mac: allowed.mac,
-            allow_published: allowed.published,
-            adapt: None,
-        }
+        Self { seen, scheme: SchemeView::of(service), qos: qos.level() }
     }
 }
 
@@ -358,22 +330,6 @@ impl NamedForm {
             senders: form.senders.name().to_owned(),
         }
     }
-}
-
-impl DecisionView {
-    /// Returns the decision about a candidate.
-    pub(super) fn about(OperatorDecision { about, kept }: OperatorDecision<Candidate>) -> Self {
-        Self { candidate: Some(about), lifted: 0, lost: lost(kept) }
-    }
-
-    /// Returns the decision to lift all vetoes.
-    pub(super) fn lifted(OperatorDecision { about, kept }: OperatorDecision<usize>) -> Self {
-        Self { candidate: None, lifted: about, lost: lost(kept) }
-    }
-}
-
-fn lost(kept: io::Result<()>) -> Option<String> {
-    kept.err().map(|error| error.to_string())
 }
 
 impl OperationResultView {

@@ -13,8 +13,8 @@ use serde::Deserialize;
 use tokio::time::timeout;
 
 use super::answer_bodies::{
-    DecisionView, DevicesView, GroupView, GroupsView, Health, ObservationView, OperationResultView,
-    Operations, SchemeView,
+    DevicesView, GroupView, GroupsView, Health, ObservationView, OperationResultView, Operations,
+    SchemeView,
 };
 use super::evictions::{evict, evict_all};
 use super::export::export;
@@ -24,30 +24,20 @@ use super::request_bodies::{EpochCondition, OptionalBody, RekeyRequest, SchemeCh
 use super::token::{NamedCaller, Token};
 use super::{Access, AuditView, HttpLimits, metrics, page};
 use crate::Service;
-use crate::adapt::Adapter;
 use crate::driver::{Handle, Status};
 use crate::service::{ChangeError, OperationError};
 
 /// Returns the router with all routes.
-pub(super) fn router(
-    service: Handle<Service>,
-    adapter: Option<Adapter>,
-    access: Access,
-    limits: HttpLimits,
-) -> Router {
+pub(super) fn router(service: Handle<Service>, access: Access, limits: HttpLimits) -> Router {
     let Access { token, tokens_file, hosts, exports } = access;
     let token = Token::new(token, tokens_file, limits.wrong_tokens);
     let patience = limits.answer_time;
     let lists = DefaultBodyLimit::max(limits.body_of_list);
-    let state = RouteState { service, adapter, token: token.clone(), exports, patience };
+    let state = RouteState { service, token: token.clone(), exports, patience };
     let guarded = Router::new()
         .route("/metrics", get(metrics))
         .route("/api/v1/groups", get(groups))
         .route("/api/v1/groups/{group}", get(group))
-        .route("/api/v1/groups/{group}/adapt/pin", post(pin))
-        .route("/api/v1/groups/{group}/adapt/unpin", post(unpin))
-        .route("/api/v1/groups/{group}/adapt/unveto", post(unveto))
-        .route("/api/v1/groups/{group}/adapt/veto", post(veto))
         .route("/api/v1/groups/{group}/evictions", post(evict_all).layer(lists))
         .route("/api/v1/groups/{group}/export", post(export))
         .route("/api/v1/groups/{group}/audit", get(audit))
@@ -71,7 +61,6 @@ pub(super) fn router(
 #[derive(Clone)]
 pub(super) struct RouteState {
     pub(super) service: Handle<Service>,
-    adapter: Option<Adapter>,
     token: Token,
     /// Whether clients may ask for keys for other protocols.
     pub(super) exports: bool,
@@ -112,26 +101,6 @@ impl RouteState {
             Ok(Ok(Json(OperationResultView::of(service))))
         });
         self.answered(operated).await??
-    }
-
-    /// Returns what adapts the scheme, if `group` is the group's number.
-    async fn adapter(&self, group: String) -> Result<&Adapter, Problem> {
-        self.ask(group, |_, _, _| Ok(())).await?;
-        self.adapter.as_ref().ok_or_else(|| {
-            Problem::new(StatusCode::CONFLICT, "the scheme does not adapt: see --scheme auto")
-        })
-    }
-
-    /// Waits for the adapter as long as for the service.
-    async fn decide<T>(&self, deciding: impl Future<Output = T>) -> Result<T, Problem> {
-        let late = |_| unavailable("the service is busy: look before you ask again");
-        timeout(self.patience, deciding).await.map_err(late)
-    }
-
-    /// Puts a decision that the service does not know on record.
-    async fn record(&self, caller: &NamedCaller, decision: &'static str) -> Result<(), Problem> {
-        let actor = caller.actor();
-        self.call(move |service, _, _| service.acting_for(actor).decided(decision)).await
     }
 
     async fn call<T: Send + 'static>(
@@ -237,16 +206,7 @@ async fn observation(
 ) -> Result<Json<ObservationView>, Problem> {
     let Path(group) = path?;
     let qos = state.broker().qos;
-    let seen = state.ask(group, move |service, now, _| Ok(ObservationView::of(service, qos, now)));
-    let mut observation = seen.await?;
-    if let Some(adapter) = &state.adapter {
-        observation.adapt = match timeout(state.patience, adapter.state(&state.service)).await {
-            Ok(Ok(state)) => Some(state),
-            Ok(Err(error)) => return Err(unavailable(error.to_string())),
-            Err(_) => return Err(unavailable("the service is busy: ask again")),
-        };
-    }
-    Ok(Json(observation))
+    state.ask(group, move |service, now, _| Ok(Json(ObservationView::of(service, qos, now)))).await
 }
 
 async fn readmit(
@@ -319,62 +279,6 @@ async fn cancel(
             Ok(Json(SchemeView::of(service)))
         })
         .await
-}
-
-async fn pin(
-    State(state): State<RouteState>,
-    Extension(caller): Extension<NamedCaller>,
-    path: PathOf<String>,
-) -> Result<Json<DecisionView>, Problem> {
-    decide_on_pin(state, caller, path, true).await
-}
-
-async fn unpin(
-    State(state): State<RouteState>,
-    Extension(caller): Extension<NamedCaller>,
-    path: PathOf<String>,
-) -> Result<Json<DecisionView>, Problem> {
-    decide_on_pin(state, caller, path, false).await
-}
-
-async fn decide_on_pin(
-    state: RouteState,
-    caller: NamedCaller,
-    path: PathOf<String>,
-    is_pinned: bool,
-) -> Result<Json<DecisionView>, Problem> {
-    let Path(group) = path?;
-    let adapter = state.adapter(group).await?;
-    let decided = state.decide(adapter.pin(is_pinned)).await?;
-    state.record(&caller, if is_pinned { "pin" } else { "unpin" }).await?;
-    Ok(Json(DecisionView::about(decided)))
-}
-
-async fn veto(
-    State(state): State<RouteState>,
-    Extension(caller): Extension<NamedCaller>,
-    path: PathOf<String>,
-) -> Result<Json<DecisionView>, Problem> {
-    let Path(group) = path?;
-    let adapter = state.adapter(group).await?;
-    let vetoed = state.decide(adapter.veto(&state.service)).await?;
-    let vetoed = vetoed.map_err(|error| unavailable(error.to_string()))?;
-    let nothing = || Problem::new(StatusCode::CONFLICT, "there is nothing to veto");
-    let vetoed = vetoed.ok_or_else(nothing)?;
-    state.record(&caller, "veto").await?;
-    Ok(Json(DecisionView::about(vetoed)))
-}
-
-async fn unveto(
-    State(state): State<RouteState>,
-    Extension(caller): Extension<NamedCaller>,
-    path: PathOf<String>,
-) -> Result<Json<DecisionView>, Problem> {
-    let Path(group) = path?;
-    let adapter = state.adapter(group).await?;
-    let lifted = state.decide(adapter.lift_vetoes()).await?;
-    state.record(&caller, "unveto").await?;
-    Ok(Json(DecisionView::lifted(lifted)))
 }
 
 fn unavailable(detail: impl Into<String>) -> Problem {

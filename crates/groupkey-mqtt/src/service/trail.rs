@@ -87,9 +87,6 @@ pub enum TrailOperation {
     /// The service stopped by itself.
     #[n(12)]
     Stop,
-    /// The operator decided about a scheme that adapts: pin, unpin, veto or unveto.
-    #[n(13)]
-    Decide,
 }
 
 /// A record of the trail.
@@ -317,7 +314,7 @@ impl TrailRecord {
 
 impl TrailOperation {
     /// All operations.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 13] = [
         Self::Join,
         Self::Resume,
         Self::Evict,
@@ -331,7 +328,6 @@ impl TrailOperation {
         Self::Found,
         Self::Open,
         Self::Stop,
-        Self::Decide,
     ];
 
     /// Returns the operation's name.
@@ -350,7 +346,6 @@ impl TrailOperation {
             Self::Found => "found",
             Self::Open => "open",
             Self::Stop => "stop",
-            Self::Decide => "decide",
         }
     }
 }

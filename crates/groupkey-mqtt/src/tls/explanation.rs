@@ -17,7 +17,7 @@ pub(super) enum Holder {
 
 /// Returns what an error means if TLS caused it, and the remedy. The error is that of a connection
 /// to a broker.
-pub fn explained(error: &(dyn Error + 'static)) -> Option<String> {
+pub(crate) fn explained(error: &(dyn Error + 'static)) -> Option<String> {
     Some(match cause::<rustls::Error>(error)? {
         rustls::Error::InvalidCertificate(problem) => of_a_certificate(problem, Holder::Broker),
         rustls::Error::AlertReceived(alert) => of_an_alert(*alert),

@@ -88,7 +88,7 @@ impl HttpFixture {
         let address = listener.local_addr().unwrap();
         let hosts = vec![OUR_NAME.to_owned()];
         let access = Access { token: token(), tokens_file, hosts, exports };
-        tokio::spawn(http::serve(listener, service.handle.clone(), None, access, limits));
+        tokio::spawn(http::serve(listener, service.handle.clone(), access, limits));
         Self { address, policy, service, service_key, members: Vec::new() }
     }
 

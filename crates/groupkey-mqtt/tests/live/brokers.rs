@@ -35,8 +35,6 @@ pub(crate) enum Rights {
     OfDevices,
     /// Its lines for groups without a controller.
     OfPeers,
-    /// Everything, under any client identifier.
-    All,
 }
 
 struct Mosquitto {
@@ -73,17 +71,10 @@ pub(crate) fn guarded_mosquitto(rights: Rights) -> Option<Broker> {
     let documented = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/mosquitto");
     let settings = fs::read_to_string(documented.join(SETTINGS)).unwrap();
     assert_eq!(settings.matches("listener 8883\n").count(), 1);
-    let mut settings = settings.replace("listener 8883\n", &format!("listener {port} 127.0.0.1\n"));
+    let settings = settings.replace("listener 8883\n", &format!("listener {port} 127.0.0.1\n"));
     let mut rights_list = fs::read_to_string(documented.join("acl")).unwrap();
-    match rights {
-        Rights::OfDevices => {}
-        Rights::OfPeers => rights_list = rights_list.replace("# pattern", "pattern"),
-        Rights::All => {
-            for line in ["acl_file acl\n", "use_username_as_clientid true\n"] {
-                assert_eq!(settings.matches(line).count(), 1);
-                settings = settings.replace(line, "");
-            }
-        }
+    if rights == Rights::OfPeers {
+        rights_list = rights_list.replace("# pattern", "pattern");
     }
     fs::write(folder.path().join(SETTINGS), settings).unwrap();
     fs::write(folder.path().join("acl"), rights_list).unwrap();

@@ -4,7 +4,7 @@ use super::Comparable;
 use crate::audit::Finding;
 use crate::bench::trace::ReplayRow;
 use crate::bench::{BenchRow, rounds};
-use crate::choose::{ChoiceRow, PolicyRow};
+use crate::choose::ChoiceRow;
 use crate::results::{NetworkRow, RunSample};
 use crate::statistics::Moments;
 
@@ -181,12 +181,6 @@ impl Comparable for ReplayRow {
 
 impl Comparable for ChoiceRow {
     const KEY: &'static [&'static str] = &["scheme", "parameters", "suite", "protection", "qos"];
-    const VARYING: &'static [&'static str] = &[];
-    const TIME: Option<&'static str> = None;
-}
-
-impl Comparable for PolicyRow {
-    const KEY: &'static [&'static str] = &["what", "candidate", "from_s"];
     const VARYING: &'static [&'static str] = &[];
     const TIME: Option<&'static str> = None;
 }

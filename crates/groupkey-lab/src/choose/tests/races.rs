@@ -10,8 +10,8 @@ use groupkey_choose::{
 
 use super::GOING_ON;
 use crate::choose::{
-    DEARER_FROM, EQUAL_WITHIN, MeasureOptions, RUNS, RaceOptions, SEED, ValidateOptions,
-    measure, race, regret, validate,
+    DEARER_FROM, EQUAL_WITHIN, MeasureOptions, RUNS, RaceOptions, SEED, ValidateOptions, measure,
+    race, regret, validate,
 };
 
 fn candidate(scheme: &str) -> Candidate {
