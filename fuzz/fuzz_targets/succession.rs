@@ -5,7 +5,7 @@
 #![no_main]
 
 #[allow(dead_code, reason = "tests use the rest")]
-#[path = "../../crates/groupkey-mqtt/tests/core/virtual_group.rs"]
+#[path = "../../crates/groupkey-mqtt/tests/it/machines/virtual_group.rs"]
 mod virtual_group;
 
 use std::collections::BTreeSet;

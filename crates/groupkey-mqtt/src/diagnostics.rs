@@ -2,7 +2,7 @@
 //! services report, what they refuse, and what becomes of the connection.
 //!
 //! Fields are names, numbers, errors and the broker's address. No key, token or password is among them,
-//! and no content: `tests/core/tracing.rs` searches a group's whole life for them.
+//! and no content: `tests/it/machines/tracing.rs` searches a group's whole life for them.
 
 use groupkey::Error;
 

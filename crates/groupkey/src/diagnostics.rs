@@ -2,7 +2,7 @@
 //! step, which messages were taken, and why one was refused.
 //!
 //! Fields are names, numbers and errors. No key is among them, no content, and no bytes of a message:
-//! `tests/core/tracing.rs` of `groupkey-mqtt` searches a group's whole life for them.
+//! `tests/it/machines/tracing.rs` of `groupkey-mqtt` searches a group's whole life for them.
 
 use crate::error::Error;
 use crate::identity::{Epoch, PartyId};
