@@ -25,6 +25,9 @@
 //! nodes above it, 32 bytes each, and the group key. That is what RFC 9420 says a member holds: what a
 //! library holds beside it, nobody here can see.
 //!
+//! The contract adds at most 2 % to the processor time of a library's own calls: the least times of each step
+//! in 165 rounds with 100 members, on one thread (`tools/beside` at commit f6d4911c).
+//!
 //! Bodies: one byte string, an `MLSMessage` of RFC 9420 in its own encoding. A REQUEST has none.
 //!
 //! ```text

@@ -25,14 +25,10 @@ pub(super) struct Style {
 pub(super) struct Styles(Vec<Style>);
 
 impl Styles {
+    /// Gives each scheme a style, in the order of the rows.
     pub(super) fn of(report: &Report) -> Self {
-        Self::of_schemes(report.schemes())
-    }
-
-    /// Gives each scheme a style, in the order in which they come; they may repeat.
-    pub(super) fn of_schemes<'s>(schemes: impl IntoIterator<Item = &'s str>) -> Self {
         let mut styles: Vec<Style> = Vec::new();
-        for scheme in schemes {
+        for scheme in report.schemes() {
             if !styles.iter().any(|known| known.scheme == scheme) {
                 styles.push(Style::new(scheme, styles.len()));
             }
