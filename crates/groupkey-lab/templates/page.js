@@ -238,7 +238,7 @@ function element(name, text = "") {
   return made;
 }
 
-// Saves charts as SVG and PNG, and their rows as CSV. As PDF the browser prints one figure. The page is all it needs.
+// Saves charts as SVG, and their rows as CSV. The page is all it needs.
 
 function saving() {
   for (const box of document.querySelectorAll("[data-save]")) {
@@ -253,39 +253,15 @@ function saving() {
       line.append(button);
     };
     const name = box.dataset.save;
-    offer("SVG", () => pictures(box).forEach((svg, i, all) => save(svg.text, "image/svg+xml", named(name, i, all, "svg"))));
-    offer("PNG", () => pictures(box).forEach((svg, i, all) => rastered(svg, named(name, i, all, "png"))));
-    if (box.matches(".figure")) offer("PDF", () => printed(box));
+    offer("SVG", () => pictures(box).forEach((svg, i, all) => save(svg, "image/svg+xml", named(name, i, all))));
     offer("CSV", () => save(rowsOf(box), "text/csv", `${name}.csv`));
     box.append(line);
   }
   root.dataset.saves = document.querySelectorAll(".saves").length;
 }
 
-// The browser prints a figure alone, on a sheet of its size; its dialog saves that as PDF.
-function printed(box) {
-  const sheet = element("div"), style = element("style"), title = document.title;
-  sheet.className = "sheet";
-  const copy = box.cloneNode(true);
-  for (const other of copy.querySelectorAll(".saves, .reading, figcaption, h3")) other.remove();
-  copy.removeAttribute("id");
-  sheet.append(copy);
-  document.body.append(sheet, style);
-  document.title = box.dataset.save;
-  root.classList.add("printing");
-  const { width, height } = sheet.getBoundingClientRect();
-  style.textContent = `@page { size: ${Math.ceil(width)}px ${Math.ceil(height) + 1}px; margin: 0; }`;
-  addEventListener("afterprint", () => {
-    root.classList.remove("printing");
-    document.title = title;
-    sheet.remove();
-    style.remove();
-  }, { once: true });
-  print();
-}
-
-function named(name, index, all, extension) {
-  return all.length > 1 ? `${name}-${index + 1}.${extension}` : `${name}.${extension}`;
+function named(name, index, all) {
+  return all.length > 1 ? `${name}-${index + 1}.svg` : `${name}.svg`;
 }
 
 // A chart has its colours from the page. Saved, it has them itself.
@@ -305,20 +281,8 @@ function pictures(box) {
     copy.setAttribute("xmlns", svg.namespaceURI);
     copy.setAttribute("width", width);
     copy.setAttribute("height", height);
-    return { text: new XMLSerializer().serializeToString(copy), width, height };
+    return new XMLSerializer().serializeToString(copy);
   });
-}
-
-function rastered({ text, width, height }, name) {
-  const image = new Image();
-  image.addEventListener("load", () => {
-    const canvas = document.createElement("canvas");
-    canvas.width = 3 * width;
-    canvas.height = 3 * height;
-    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-    canvas.toBlob(blob => download(URL.createObjectURL(blob), name));
-  });
-  image.setAttribute("src", "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text));
 }
 
 // The comparisons of a finding, or what the marks of a chart say.
@@ -350,10 +314,7 @@ function quoted(value) {
 }
 
 function save(text, type, name) {
-  download(URL.createObjectURL(new Blob([text], { type })), name);
-}
-
-function download(address, name) {
+  const address = URL.createObjectURL(new Blob([text], { type }));
   const link = document.createElement("a");
   link.href = address;
   link.download = name;
