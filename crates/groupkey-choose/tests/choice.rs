@@ -1,7 +1,6 @@
 //! Decisions on the evidence that ships.
 
 use groupkey::catalogue::{Provenance, scheme};
-use groupkey_choose::completion::{CompletionFit, Model};
 use groupkey_choose::decision::{GivenUp, Quantity};
 use groupkey_choose::equals::is_equal;
 use groupkey_choose::requirements::Sleep;

@@ -65,11 +65,6 @@ fn raise(measured: &mut Vec<(u32, f64)>, members: u32, bytes: f64) {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::path::Path;
-
-    use groupkey_choose::device::DevicePrices;
-    use groupkey_choose::number::grouped;
 
     use super::*;
 
