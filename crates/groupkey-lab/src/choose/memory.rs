@@ -65,7 +65,6 @@ fn raise(measured: &mut Vec<(u32, f64)>, members: u32, bytes: f64) {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     /// After a change of what was recorded: `groupkey choose --evidence evidence --quick` writes
