@@ -13,6 +13,7 @@ use super::issuing::{AttributeIssuer, AttributeMaster};
 use super::key::{AttributeKey, PolicyKey};
 use crate::Suite;
 use crate::context::{Context, Setting};
+use crate::crypto::GroupContext;
 use crate::crypto::pairing::{ElementCheck, G1, G2, Gt, Scalar};
 use crate::identity::{Epoch, GroupId, PartyId};
 use crate::outbox::Outbox;
@@ -209,7 +210,8 @@ fn in_group<T>(
 ) -> T {
     let mut rng = ChaCha20Rng::seed_from_u64(41);
     let (mut outbox, mut probe) = (Outbox::new(), ());
-    let setting = Setting::new(group, suite);
+    let context = GroupContext::of(&[&group.0.to_be_bytes()]);
+    let setting = Setting::new(group, suite).with_context(context);
     let (me, none) = (PartyId::Controller, Protection::None);
     let mut cx = Context::new(setting, me, none, &mut rng, 0, &mut outbox, &mut probe);
     let master = AttributeMaster::new(&mut cx);
