@@ -108,16 +108,7 @@ pub fn recommend_on(
     requirements: &Requirements,
     grounds: &Grounds<'_>,
 ) -> Result<Option<Assessment>, ChooseError> {
-    Ok(equals_on(requirements, grounds)?.into_iter().next())
-}
-
-/// Returns the candidates that are [equal](crate::equals) to the cheapest one that meets all
-/// requirements, the recommended one first.
-pub fn equals_on(
-    requirements: &Requirements,
-    grounds: &Grounds<'_>,
-) -> Result<Vec<Assessment>, ChooseError> {
-    Ok(CandidateSet::new(requirements, grounds)?.equals(requirements))
+    Ok(CandidateSet::new(requirements, grounds)?.equals(requirements).into_iter().next())
 }
 
 /// Returns all candidates that no requirement but a limit rules out, with their figures, by

@@ -18,7 +18,7 @@ pub mod input;
 pub mod moment;
 pub mod number;
 pub mod pareto;
-pub mod periods;
+mod periods;
 pub mod programs;
 pub mod questions;
 pub mod registry;
@@ -29,8 +29,7 @@ mod working_memory;
 
 pub use assessment::Grounds;
 pub use choice::{
-    ChooseError, assess_on, choose, choose_on, contenders_on, decide_among, decide_on, equals_on,
-    recommend_on,
+    ChooseError, assess_on, choose, choose_on, contenders_on, decide_among, decide_on, recommend_on,
 };
 pub use decision::{Candidate, Decision, Variant};
 pub use moment::Moment;

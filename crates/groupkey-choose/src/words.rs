@@ -360,7 +360,7 @@ fn without(claims: &[&GivenUp]) -> String {
 }
 
 /// Returns a sentence on what is given up, and what may happen without it.
-pub fn risk(given_up: &GivenUp) -> String {
+fn risk(given_up: &GivenUp) -> String {
     let GivenUp { requirement, what, risk, .. } = given_up;
     format!("{requirement} gives up {what}: {risk}.")
 }

@@ -1,6 +1,5 @@
 //! MQTT packets. They have what both versions of the protocol have in common, and the few properties
-//! of version 5 that the broker knows. `mqtt-proto` encodes and
-//! decodes the bytes.
+//! of version 5 that the broker knows. `mqtt-proto` encodes and decodes the bytes.
 
 mod content;
 mod v3;
