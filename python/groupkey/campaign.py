@@ -205,7 +205,7 @@ def _on_ray(cells: Mapping[str, str], workers: int | None, cluster: bool | str) 
             raise InputError(f"there is no Ray at {cluster}: {error}") from error
     at_once = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
     remote = ray.remote(_cell)
-    left = list(reversed(cells.items()))
+    left = list(cells.items())[::-1]
     pending: dict[Any, str] = {}
     try:
         while left or pending:

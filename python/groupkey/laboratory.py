@@ -135,7 +135,7 @@ def net(
             `threads` go with it. Paths in a dictionary must be absolute.
         runs: Runs of each combination.
         seed: Seed of all randomness.
-        out: Also write results.jsonl, summary.csv, summary.parquet and report.html into this folder.
+        out: Also write results.jsonl, summary.csv and report.html into this folder.
         fresh: Replace results that are in the folder.
         threads: Threads to run on, by default as many as there are cores.
         progress: See the module.

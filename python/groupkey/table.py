@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Table:
     """Rows with named columns, in Arrow's memory format.
 
-    The columns are those of the command's `summary.csv` and `summary.parquet`; `docs/results.schema.json` describes
+    The columns are those of the command's `summary.csv`; `docs/results.schema.json` describes
     each with its unit. Names end in the unit: `_ms`, `_bytes`, `_percent`. Text is `large_string`, whole numbers are
     `uint64`, other numbers `double`; what a row does not have is null.
 

@@ -1,4 +1,4 @@
-//! Rows of results as Arrow: the columns of the laboratory's CSV and Parquet files.
+//! Rows of results as Arrow: the columns of the laboratory's CSV files.
 
 use std::sync::Arc;
 

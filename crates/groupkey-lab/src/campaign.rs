@@ -7,9 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::{error, fmt, io, thread};
 
-use groupkey_sim::group::{
-    Carrier, GroupError, GroupSettings, OperationResult, SimulatedGroup, SimulatedNetwork,
-};
+use groupkey_sim::group::{Carrier, GroupError, OperationResult, SimulatedGroup, SimulatedNetwork};
 
 use self::energy::MemberPrices;
 use crate::interruptible_carrier::InterruptibleCarrier;
@@ -142,19 +140,23 @@ fn run_after(
     }
     // Stops the threads after a failure, in addition to the caller's own request to stop.
     let failed = AtomicBool::new(false);
-    let work = RunQueue::new(plans, done);
+    let runs = |(plan, (done, all)): (usize, (&u32, &Plan))| {
+        (*done..all.runs).map(move |run| PlannedRun { plan, run })
+    };
+    let work: Vec<_> = done.iter().zip(plans).enumerate().flat_map(runs).collect();
+    let next = AtomicUsize::new(0);
     // A thread hands over each run before it begins another. A request to stop, which may come with
     // the progress, therefore takes effect at once.
-    let (sender, done) = mpsc::sync_channel(0);
-    let at_once = options.threads.clamp(1, work.total.max(1));
+    let (sender, outcomes) = mpsc::sync_channel(0);
+    let at_once = options.threads.clamp(1, work.len().max(1));
     // If there are more threads than runs, each run gets several threads.
     let threads = options.threads / at_once;
     thread::scope(|scope| {
         for _ in 0..at_once {
-            let (sender, work, failed) = (sender.clone(), &work, &failed);
+            let (sender, work, next, failed) = (sender.clone(), &work, &next, &failed);
             scope.spawn(move || {
                 while !options.stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed) {
-                    let Some(unit) = work.next() else { break };
+                    let Some(&unit) = work.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
                     let outcome = simulate(&plans[unit.plan], unit.run, threads, options.stop);
                     // A run that was stopped is not over.
                     if outcome.is_err() && options.stop.load(Ordering::Relaxed) {
@@ -166,32 +168,10 @@ fn run_after(
             });
         }
         drop(sender);
-        let result = collect(plans, &work, done, options, sink);
+        let result = collect(plans, done, work.len(), outcomes, options, sink);
         failed.store(result.is_err(), Ordering::Relaxed);
         result
     })
-}
-
-/// Runs a plan once on the caller's network, with the same group and the same keys as in the
-/// simulator. Returns a sample for each reported step.
-///
-/// The network itself determines the links and the cost of packets; the plan's are not used.
-pub fn run_on<C: Carrier>(
-    plan: &Plan,
-    run: u32,
-    network: C,
-) -> Result<Vec<RunSample>, CampaignError> {
-    plan.validate().map_err(|error| CampaignError::Plan { plan: plan.description(), error })?;
-    run_group(plan, run, SimulatedGroup::on(network, settings(plan, run)?))
-}
-
-/// Builds the rows of a plan, one for each reported step, from the samples of its runs.
-pub fn rows(plan: &Plan, runs: &[Vec<RunSample>]) -> Vec<NetworkRow> {
-    let row = |(place, (step, _)): (usize, (usize, PlanAction))| {
-        let samples = runs.iter().map(|run| run[place]).collect();
-        NetworkRow::from_samples(plan.setting(step), samples)
-    };
-    plan.reported().enumerate().map(row).collect()
 }
 
 /// Returns what is left of an interrupted campaign, given the rows that it handed over. A row may
@@ -218,61 +198,29 @@ struct PlannedRun {
     run: u32,
 }
 
-/// All runs of all plans, handed out one by one.
-struct RunQueue {
-    /// Number of runs before each plan.
-    starts: Vec<usize>,
-    /// Number of each plan's runs that are done already.
-    done: Vec<u32>,
-    total: usize,
-    next: AtomicUsize,
-}
-
 type RunOutcome = Result<Vec<RunSample>, CampaignError>;
-
-impl RunQueue {
-    fn new(plans: &[Plan], done: &[u32]) -> Self {
-        let mut total = 0;
-        let starts = plans
-            .iter()
-            .zip(done)
-            .map(|(plan, &done)| {
-                let runs = plan.runs.saturating_sub(done) as usize;
-                total += runs;
-                total - runs
-            })
-            .collect();
-        Self { starts, done: done.to_vec(), total, next: AtomicUsize::new(0) }
-    }
-
-    fn next(&self) -> Option<PlannedRun> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        if number >= self.total {
-            return None;
-        }
-        let plan = self.starts.partition_point(|start| *start <= number) - 1;
-        Some(PlannedRun { plan, run: self.done[plan] + (number - self.starts[plan]) as u32 })
-    }
-}
 
 fn collect(
     plans: &[Plan],
-    work: &RunQueue,
-    done: mpsc::Receiver<(PlannedRun, RunOutcome)>,
+    done: &[u32],
+    runs_total: usize,
+    outcomes: mpsc::Receiver<(PlannedRun, RunOutcome)>,
     options: &CampaignOptions<'_>,
     sink: &mut dyn FnMut(&NetworkRow) -> io::Result<()>,
 ) -> Result<CampaignOutcome, CampaignError> {
     let mut first = 0;
     let mut failure = None;
     let mut pending: VecDeque<Gathering> =
-        plans.iter().zip(&work.done).map(|(plan, &done)| Gathering::new(done, plan.runs)).collect();
-    for (count, (unit, outcome)) in done.into_iter().enumerate() {
+        plans.iter().zip(done).map(|(plan, &done)| Gathering::new(done, plan.runs)).collect();
+    for (count, (unit, outcome)) in outcomes.into_iter().enumerate() {
         pending[unit.plan - first].take(unit.run, outcome);
         while pending.front().is_some_and(|plan| plan.missing == 0) {
             let Some(gathered) = pending.pop_front() else { break };
             match gathered.failed {
                 None => {
-                    for row in rows(&plans[first], &gathered.runs) {
+                    for (place, (step, _)) in plans[first].reported().enumerate() {
+                        let samples = gathered.runs.iter().map(|run| run[place]).collect();
+                        let row = NetworkRow::from_samples(plans[first].setting(step), samples);
                         sink(&row).map_err(CampaignError::Sink)?;
                     }
                 }
@@ -284,7 +232,7 @@ fn collect(
         }
         (options.on_progress)(Progress {
             runs_done: count + 1,
-            runs_total: work.total,
+            runs_total,
             plans_done: first,
             plans_total: plans.len(),
         });
@@ -334,19 +282,12 @@ fn is_row_of(plan: &Plan, step: usize, row: &NetworkRow) -> bool {
 }
 
 fn simulate(plan: &Plan, run: u32, threads: usize, stop: &AtomicBool) -> RunOutcome {
-    let mut settings = settings(plan, run)?;
+    let settings = plan.group_settings(run);
+    let mut settings =
+        settings.map_err(|error| CampaignError::Plan { plan: plan.description(), error })?;
     settings.network.threads = threads;
     let carrier = SimulatedNetwork::new(settings.network.clone());
-    let network = InterruptibleCarrier { carrier, stop };
-    run_group(plan, run, SimulatedGroup::on(network, settings))
-}
-
-fn settings(plan: &Plan, run: u32) -> Result<GroupSettings, CampaignError> {
-    plan.group_settings(run)
-        .map_err(|error| CampaignError::Plan { plan: plan.description(), error })
-}
-
-fn run_group<C: Carrier>(plan: &Plan, run: u32, mut group: SimulatedGroup<C>) -> RunOutcome {
+    let mut group = SimulatedGroup::on(InterruptibleCarrier { carrier, stop }, settings);
     let mut samples = Vec::new();
     let prices = MemberPrices::of(plan);
     for step in &plan.steps {
