@@ -60,7 +60,7 @@ class OwnScheme:
         id: str,
         name: str,
         source: str,
-        provenance: str,
+        is_specified: bool,
         claims: list[str],
         members: tuple[int, int],
         rekeys: bool,

@@ -1,28 +1,11 @@
 """A scheme of your own, in Python: run it on the bench, in the network and in the audit, beside the others.
 
 A scheme is two classes, a `Controller` and a `Member`, and an entry, `Scheme`, that names them. The laboratory calls
-their methods: a *step* each. A step gets a `Context` and computes with it. What it computes is counted, has a price
-on every device, and can be audited. Messages are bytes on the wire, in the library's format, protected as the run has
-it.
+their methods: a *step* each. A step gets a `Context` and computes with it. So what it computes is counted, has a price
+on every device, and can be audited. docs/python.md has a scheme in 40 lines.
 
-    class StarController(Controller):
-        def __init__(self):
-            self.keys = {}
-
-        def enroll(self, cx, member):
-            self.keys[member] = cx.random_key()
-            cx.confidential(member, self.keys[member])
-
-        def create(self, cx, members):
-            group_key = cx.random_key()
-            for member in members:
-                cx.unicast(member, cx.wrap(self.keys[member], group_key))
-            return group_key
-        ...
-
-The laboratory keeps what is the same in every scheme: who is enrolled, who is a member, the epoch, and the group key
-that a step returns. It refuses commands that make no sense, and messages of another sender or epoch, before a party
-sees them.
+The laboratory keeps who is enrolled, who is a member, the epoch, and the group key that a step returns. It refuses
+commands that make no sense, and messages of another sender or epoch, before a party sees them.
 
 A `Key` is something to compute with, and shows no bytes. A scheme that sends one and reads it as `bytes` can compute
 with them beside the context; then nothing is counted, and an audit sees nothing of it.
@@ -38,24 +21,16 @@ Three rules:
 
 from __future__ import annotations
 
+import copy
+import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from groupkey import _groupkey
 from groupkey._groupkey import Context, Key, Message
-from groupkey.errors import MessageError, SchemeError
+from groupkey.errors import InputError, MessageError, SchemeError
 
 __all__ = [
-    "ALL_CLAIMS",
-    "Context",
-    "Controller",
-    "Key",
-    "Member",
-    "Message",
-    "Refused",
-    "Scheme",
-    "SchemeError",
-    "check",
+    "ALL_CLAIMS", "Context", "Controller", "Key", "Member", "Message", "Refused", "Scheme", "SchemeError", "check",
 ]
 
 ALL_CLAIMS = ("forward-secrecy", "backward-secrecy", "collusion-resistance", "key-independence", "agreement")
@@ -88,12 +63,10 @@ class Refused(MessageError):
 
 class _Party:
     def storage(self) -> int | tuple[int, int]:
-        """Returns the bytes of key material that this party holds between steps, besides the group key. Or two
-        numbers: the second is what it holds in addition during a step, at most.
-
-        By default each `Key` in the attributes counts 16 bytes, also in lists, tuples, sets and dictionaries.
-        """
-        return _KEY * len({id(key) for key in _keys(vars(self))})
+        """Returns the bytes of key material that this party holds between steps, besides the group key; or two
+        numbers, the second of what a step holds in addition. By default each `Key` in the attributes counts 16, also
+        in lists, tuples, sets and dictionaries."""
+        return 16 * len({id(key) for key in _keys(vars(self))})
 
 
 class Controller(_Party):
@@ -122,13 +95,7 @@ class Controller(_Party):
 
 
 class Member(_Party):
-    """A member. Its class, or a function that returns one, makes it with its number.
-
-    Attributes:
-        number: The number of the member.
-    """
-
-    number: int
+    """A member. Its class, or a function that returns one, makes it with its number."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -168,8 +135,6 @@ class Scheme:
         InputError: One of these is refused.
     """
 
-    id: str
-
     def __init__(
         self,
         id: str,
@@ -182,19 +147,24 @@ class Scheme:
         claims: Sequence[str] = (),
         members: tuple[int, int] = (2, 65_536),
     ) -> None:
-        for what, made in (("controller", controller), ("member", member)):
-            if not callable(made):
-                raise TypeError(f"{what} must be a class, or a function that makes one")
+        if not callable(controller) or not callable(member):
+            raise TypeError("controller and member are classes, or functions that make one")
+        if not re.fullmatch("[a-z][a-z0-9-]{0,39}", id):
+            raise InputError(f"{id!r} is no id: it has up to 40 small letters, digits and dashes, a letter first")
+        if provenance not in ("specified", "reconstructed"):
+            raise InputError(f"provenance is specified or reconstructed, not {provenance!r}")
+        if unknown := [claim for claim in claims if claim not in ALL_CLAIMS]:
+            raise InputError(f"no scheme claims {unknown[0]!r}")
+        if not 2 <= members[0] <= members[1]:
+            raise InputError("members are the smallest number, from 2 on, and the largest")
         self.id = id
         rekeys = callable(getattr(controller, "rekey", None))
-        self._native = _groupkey.OwnScheme(
-            id, name or id, source, provenance, list(claims), members, rekeys, controller, member
-        )
+        form = (id, name or id, source, provenance == "specified", list(claims), members, rekeys, controller)
+        self._make: Callable[[Callable[[int], object]], _groupkey.OwnScheme]
+        self._make = lambda member: _groupkey.OwnScheme(*form, member)
+        self._member, self._native = member, self._make(member)
 
-    def __copy__(self) -> Scheme:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Scheme:
+    def __deepcopy__(self, memo: object) -> Scheme:
         return self
 
     def __repr__(self) -> str:
@@ -221,18 +191,29 @@ def check(scheme: Scheme, *, members: int = 5, changes: int = 12, seed: int = 1)
         SchemeError: The scheme does not follow its law, or a party raised what is no refusal.
         InputError: The scheme does not take as many members.
     """
-    return _groupkey.check(scheme._native, members, changes, seed)
+    watched = scheme._make(lambda number: _Watched(scheme._member(number)))
+    return _groupkey.check(watched, members, changes, seed)
+
+
+class _Watched:
+    """A member that is compared with what it was before, if it refuses a message."""
+
+    def __init__(self, member: Member) -> None:
+        self.member, self.enrolled, self.storage = member, member.enrolled, member.storage
+
+    def receive(self, cx: Context, message: Message) -> Key | None:
+        before = copy.deepcopy(vars(self.member))
+        try:
+            return self.member.receive(cx, message)
+        except Refused:
+            if vars(self.member) != before:
+                raise RuntimeError("it refused a message, and changed") from None
+            raise
 
 
 def _keys(value: object) -> Iterator[Key]:
     if isinstance(value, Key):
         yield value
-    elif isinstance(value, dict):
-        for inner in value.values():
+    elif isinstance(value, (dict, list, tuple, set, frozenset)):
+        for inner in value.values() if isinstance(value, dict) else value:
             yield from _keys(inner)
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        for inner in value:
-            yield from _keys(inner)
-
-
-_KEY = 16

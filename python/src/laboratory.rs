@@ -33,9 +33,9 @@ pub(crate) fn laboratory(
     despite: bool,
     schemes: Vec<PyRef<'_, OwnScheme>>,
 ) -> PyResult<(Vec<u8>, Vec<String>)> {
-    let parts: Vec<_> = schemes.iter().map(|scheme| scheme.parts()).collect();
-    let schemes: Vec<_> = schemes.iter().map(|scheme| scheme.entry()).collect();
-    let watch = || parts.iter().try_for_each(|parts| parts.raise());
+    let entries: Vec<_> = schemes.iter().map(|scheme| scheme.0).collect();
+    let schemes: Vec<_> = entries.iter().map(|entry| entry.scheme).collect();
+    let watch = || entries.iter().try_for_each(|entry| entry.raise());
     let (output, mut remarks) = apart(py, progress, &watch, |host| {
         with_schemes(&schemes, || commands::run(arguments, host))
     })?;

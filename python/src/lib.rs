@@ -22,7 +22,7 @@ mod _groupkey {
     #[pymodule_export]
     use super::live::{LiveMember, LiveService, broker};
     #[pymodule_export]
-    use super::own::{BodyMessage, OwnKey, OwnScheme, StepContext, check};
+    use super::own::{OwnKey, OwnMessage, OwnScheme, StepContext, check};
     #[pymodule_export]
     use super::rows::Rows;
 }

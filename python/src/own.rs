@@ -1,56 +1,40 @@
-//! Schemes that are written in Python: entries like those of the catalogue, whose parties are Python's
-//! objects. The laboratory runs them by the library's contract, as it runs a scheme in Rust.
-//!
-//! An entry lives as long as the process, because the library's catalogue is static. A program makes
-//! one for each scheme that it defines, and lends it to the work that names it.
+//! Schemes that are written in Python: entries like those of the catalogue, whose parties are Python's objects. The
+//! laboratory runs them by the library's contract, as it runs a scheme in Rust.
 
-mod body;
 mod context;
-mod controller;
-mod key;
-mod label;
-mod law;
-mod member;
-mod step;
+mod party;
 
-use std::collections::HashMap;
 use std::ptr;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use groupkey::catalogue::{self, Claims, Configuration, Parties, Provenance, Scheme};
-use groupkey::{MemberId, Operation, Party, PartyId};
-use pyo3::exceptions::PyTypeError;
+use groupkey::{Operation, PartyId};
+use groupkey_cli::Host;
+use groupkey_testkit::law;
 use pyo3::prelude::*;
 
-pub(crate) use self::body::BodyMessage;
-pub(crate) use self::context::StepContext;
-use self::controller::OwnController;
-pub(crate) use self::key::OwnKey;
-pub(crate) use self::law::check;
-use self::member::OwnMember;
-use crate::work::input_error;
+pub(crate) use self::context::{OwnKey, OwnMessage, StepContext};
+use self::party::OwnParty;
+use crate::work::{apart, input_error};
 
 /// The entry of a scheme that is written in Python.
 #[pyclass(frozen, module = "groupkey._groupkey")]
-pub(crate) struct OwnScheme {
-    entry: &'static Scheme,
-    parts: Arc<SchemeParts>,
-}
+pub(crate) struct OwnScheme(pub(crate) &'static OwnEntry);
 
-/// What an entry's function pointers cannot hold: how Python makes the parties, and what went wrong.
-pub(crate) struct SchemeParts {
-    id: &'static str,
+/// What the catalogue's entry cannot hold: how Python makes the parties, and what went wrong. It lives as long as
+/// the process, because the library's entries are static.
+pub(crate) struct OwnEntry {
+    pub(crate) scheme: &'static Scheme,
     controller: Py<PyAny>,
     member: Py<PyAny>,
-    /// Whether the controller changes the key also if nobody joins or leaves.
-    rekeys: bool,
     /// The first exception that was no refusal, as the program gets it.
     fault: Mutex<Option<PyErr>>,
 }
 
 #[pymethods]
 impl OwnScheme {
-    /// Makes the entry of a centralized scheme. `controller` and `member` make the parties.
+    /// Makes the entry of a centralized scheme. `controller` and `member` make the parties. Python's class has checked
+    /// the rest.
     #[new]
     #[allow(clippy::too_many_arguments, reason = "Python's class has names for them")]
     fn new(
@@ -58,91 +42,63 @@ impl OwnScheme {
         id: &str,
         name: &str,
         source: &str,
-        provenance: &str,
+        is_specified: bool,
         claims: Vec<String>,
         members: (u32, u32),
         rekeys: bool,
         controller: Py<PyAny>,
         member: Py<PyAny>,
     ) -> PyResult<Self> {
-        let wrong = |problem: String| input_error(py, problem, None);
-        let is_id = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        if !id.bytes().all(is_id)
-            || !id.starts_with(|c: char| c.is_ascii_lowercase())
-            || id.len() > 40
-        {
-            return Err(wrong(format!(
-                "{id:?} is no id: it has up to 40 small letters, digits and dashes, a letter first"
-            )));
-        }
         if catalogue::scheme(id).is_some() {
-            return Err(wrong(format!(
-                "the catalogue has a scheme {id} already: give yours another id"
-            )));
+            let told = format!("the catalogue has a scheme {id} already: give yours another id");
+            return Err(input_error(py, told, None));
         }
-        let provenance = match provenance {
-            "specified" => Provenance::Specified,
-            "reconstructed" => Provenance::Reconstructed,
-            other => {
-                return Err(wrong(format!(
-                    "provenance is specified or reconstructed, not {other:?}"
-                )));
-            }
+        let provenance = match is_specified {
+            true => Provenance::Specified,
+            false => Provenance::Reconstructed,
         };
-        if members.0 < 2 || members.0 > members.1 {
-            return Err(wrong(
-                "members are the smallest number, from 2 on, and the largest".to_owned(),
-            ));
-        }
-        let claims = read_claims(&claims).map_err(wrong)?;
+        let has = |claim: &str| claims.iter().any(|known| known == claim);
+        let claims = Claims {
+            agreement: has("agreement"),
+            backward_secrecy: has("backward-secrecy"),
+            collusion_resistance: has("collusion-resistance"),
+            forward_secrecy: has("forward-secrecy"),
+            key_independence: has("key-independence"),
+            ..Claims::NONE
+        };
+        let kept = |text: &str| -> &'static str { Box::leak(Box::<str>::from(text)) };
+        let parties = Parties::Centralized {
+            controller: |configuration| Box::new(made(configuration, PartyId::Controller)),
+            member: |configuration, id| Box::new(made(configuration, PartyId::Member(id))),
+        };
         let operations: &[_] = if rekeys { &Operation::CHANGES } else { &Operation::MEASURED };
-        let (id, name, source) = (kept(id), kept(name), kept(source));
-        let parties = Parties::Centralized { controller: make_controller, member: make_member };
-        let entry = Scheme::new(id, name, provenance, source, parties)
+        let scheme = Scheme::new(kept(id), kept(name), provenance, kept(source), parties)
             .with_operations(operations)
             .with_claims(claims)
             .with_members(members);
-        let entry: &'static Scheme = Box::leak(Box::new(entry));
-        let parts = SchemeParts { id, controller, member, rekeys, fault: Mutex::default() };
-        let parts = Arc::new(parts);
-        let mut all = PARTS.write().unwrap_or_else(PoisonError::into_inner);
-        all.insert(place(entry), Arc::clone(&parts));
-        Ok(Self { entry, parts })
+        let scheme: &'static Scheme = Box::leak(Box::new(scheme));
+        let entry = OwnEntry { scheme, controller, member, fault: Mutex::default() };
+        let entry: &'static OwnEntry = Box::leak(Box::new(entry));
+        ENTRIES.write().unwrap_or_else(PoisonError::into_inner).push(entry);
+        Ok(Self(entry))
     }
 }
 
-impl OwnScheme {
-    /// Returns the entry.
-    pub(crate) const fn entry(&self) -> &'static Scheme {
-        self.entry
-    }
-
-    /// Returns what the parties share.
-    pub(crate) fn parts(&self) -> Arc<SchemeParts> {
-        Arc::clone(&self.parts)
-    }
-}
-
-impl SchemeParts {
+impl OwnEntry {
     /// Raises what a party raised, once.
     pub(crate) fn raise(&self) -> PyResult<()> {
         self.fault.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }
 
-    /// Keeps that a party returned no key where it must.
-    fn keep_lack(&self, party: PartyId, doing: &str) {
-        Python::attach(|py| {
-            let lack = PyTypeError::new_err(format!("{doing} returns the new group key, not None"));
-            self.keep_fault(py, &party.to_string(), doing, lack);
-        });
-    }
-
     /// Keeps what a party raised as the cause of what the program will get.
-    fn keep_fault(&self, py: Python<'_>, party: &str, doing: &str, cause: PyErr) {
-        let kind = cause.get_type(py);
-        let kind = kind.name().map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
-        let message = format!("{}: {party} raised {kind} in {doing}: {}", self.id, cause.value(py));
-        let fault = scheme_error(py, message);
+    fn keep_fault(&self, py: Python<'_>, party: PartyId, doing: &str, cause: PyErr) {
+        let kind = cause
+            .get_type(py)
+            .name()
+            .map_or_else(|_| "an exception".into(), |name| name.to_string());
+        let id = self.scheme.id;
+        let told = format!("{id}: {party} raised {kind} in {doing}: {}", cause.value(py));
+        let fault = scheme_error(py, told);
         fault.set_cause(py, Some(cause));
         let mut kept = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
         // What is not kept is freed when the lock is: to free an exception may run Python.
@@ -151,51 +107,43 @@ impl SchemeParts {
     }
 }
 
+/// Holds a scheme to its law, as the test kit holds schemes in Rust to it. Returns how many operations passed.
+#[pyfunction]
+pub(crate) fn check(
+    py: Python<'_>,
+    scheme: PyRef<'_, OwnScheme>,
+    members: u32,
+    changes: u32,
+    seed: u64,
+) -> PyResult<u32> {
+    let entry = scheme.0;
+    let (least, most) = entry.scheme.members;
+    if members < least || members >= most.min(10_000) {
+        let told = format!("members must be from {least} on, and leave room for one that joins");
+        return Err(input_error(py, told, None));
+    }
+    let work =
+        |host: &Host| law::check(entry.scheme, [members, changes], seed, &|| host.is_stopping());
+    let (outcome, _) = apart(py, None, &|| entry.raise(), work)?;
+    outcome.map_err(|broken| scheme_error(py, format!("{}: {broken}", entry.scheme.id)))
+}
+
+/// Makes a party. An id can name one scheme now and another one later, as in a notebook. An address cannot.
+fn made(configuration: &Configuration, me: PartyId) -> OwnParty {
+    let entries = ENTRIES.read().unwrap_or_else(PoisonError::into_inner);
+    let found = entries.iter().find(|entry| ptr::eq(entry.scheme, configuration.scheme()));
+    let entry = *found.expect("the scheme and its entry are made together");
+    // To make it runs Python, which may make a scheme.
+    drop(entries);
+    OwnParty::new(entry, me)
+}
+
 /// Returns the exception for a scheme that does not keep to the contract.
 fn scheme_error(py: Python<'_>, message: String) -> PyErr {
-    let error = py
+    let made = py
         .import("groupkey.errors")
         .and_then(|errors| errors.getattr("SchemeError")?.call1((message,)));
-    error.map_or_else(|error| error, PyErr::from_value)
+    made.map_or_else(|error| error, PyErr::from_value)
 }
 
-fn make_controller(configuration: &Configuration) -> Box<dyn Party> {
-    let scheme = configuration.scheme();
-    Box::new(OwnController::new(parts_of(scheme), scheme.members.1))
-}
-
-fn make_member(configuration: &Configuration, id: MemberId) -> Box<dyn Party> {
-    Box::new(OwnMember::new(parts_of(configuration.scheme()), id))
-}
-
-fn parts_of(entry: &'static Scheme) -> Arc<SchemeParts> {
-    let all = PARTS.read().unwrap_or_else(PoisonError::into_inner);
-    Arc::clone(all.get(&place(entry)).expect("the entry and its parts are made together"))
-}
-
-/// An id can name one scheme now and another one later, as in a notebook. An address cannot: entries
-/// are never freed.
-fn place(entry: &'static Scheme) -> usize {
-    ptr::from_ref(entry).addr()
-}
-
-fn read_claims(names: &[String]) -> Result<Claims, String> {
-    let mut claims = Claims::NONE;
-    for name in names {
-        *match name.as_str() {
-            "agreement" => &mut claims.agreement,
-            "backward-secrecy" => &mut claims.backward_secrecy,
-            "collusion-resistance" => &mut claims.collusion_resistance,
-            "forward-secrecy" => &mut claims.forward_secrecy,
-            "key-independence" => &mut claims.key_independence,
-            other => return Err(format!("no scheme claims {other:?}")),
-        } = true;
-    }
-    Ok(claims)
-}
-
-fn kept(text: &str) -> &'static str {
-    Box::leak(Box::<str>::from(text))
-}
-
-static PARTS: LazyLock<RwLock<HashMap<usize, Arc<SchemeParts>>>> = LazyLock::new(RwLock::default);
+static ENTRIES: RwLock<Vec<&'static OwnEntry>> = RwLock::new(Vec::new());

@@ -65,7 +65,7 @@ impl<'a> Message<'a> {
     }
 
     /// Returns the scheme's own part as it is on the wire, for later use.
-    pub(crate) const fn content(&self) -> &'a [u8] {
+    pub const fn content(&self) -> &'a [u8] {
         self.body
     }
 
