@@ -13,7 +13,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use stats_alloc::Region;
 
-use crate::{ALLOCATOR, alone};
+use crate::ALLOCATOR;
 
 /// The fleet of S002.
 const MEMBERS: u32 = 55_000;
@@ -24,9 +24,7 @@ const KNOWN_OF_EACH: usize = 16;
 /// What does not grow with the members: nothing beside 55,000 of them, but something beside a hundred.
 const FIXED: usize = 4096;
 
-#[test]
-fn controllers_hold_little_but_keys() {
-    let _alone = alone();
+pub(crate) fn controllers_hold_little_but_keys() {
     for scheme in SCHEMES {
         for profile in Profile::ALL {
             let configuration = scheme.configuration(profile);

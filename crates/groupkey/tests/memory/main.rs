@@ -1,20 +1,18 @@
 //! What parties ask the allocator for. A program of its own, because the allocator that counts is one for
-//! all threads: its tests run one after the other.
+//! all threads, and one test, because a thread that ends gives memory back.
 
 mod fleet;
 mod sponsor;
 
 use std::alloc::System;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-static ALONE: Mutex<()> = Mutex::new(());
-
-/// Holds off the other tests for as long as the guard lives.
-fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+#[test]
+fn parties_ask_for_little_memory() {
+    sponsor::the_sponsor_of_a_join_works_on_its_path_only();
+    fleet::controllers_hold_little_but_keys();
 }

@@ -20,14 +20,12 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use stats_alloc::Region;
 
-use crate::{ALLOCATOR, alone};
+use crate::ALLOCATOR;
 
 /// About as many, seen from the next power of two.
 const SIZES: [(u32, u64); 3] = [(55, 6), (860, 10), (55_000, 16)];
 
-#[test]
-fn the_sponsor_of_a_join_works_on_its_path_only() {
-    let _alone = alone();
+pub(crate) fn the_sponsor_of_a_join_works_on_its_path_only() {
     for (members, height) in SIZES {
         let mut sponsor = Sponsor::among(members);
         let region = Region::new(ALLOCATOR);
