@@ -278,7 +278,7 @@ impl Plan {
     }
 
     /// Returns the simulator's settings for a run. The plan must be valid.
-    pub(crate) fn group_settings(&self, run: u32) -> Result<GroupSettings, PlanError> {
+    pub fn group_settings(&self, run: u32) -> Result<GroupSettings, PlanError> {
         let seed = self.run_seed(run);
         let network = NetworkConfig {
             qos: self.quality_of_service()?,
