@@ -12,7 +12,7 @@ const LONGEST_WAIT: f64 = 1_000.0;
 
 /// What to expect of a group whose members come and go independently of each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ExpectedChanges {
+pub(crate) struct ExpectedChanges {
     /// Changes of the key an hour, those without a join or leave left out.
     pub changes: f64,
     /// Members that join or leave in a change, on average.
@@ -27,7 +27,7 @@ pub struct ExpectedChanges {
 
 impl ExpectedChanges {
     /// Returns what to expect of these members; `None` if nothing waits or nobody comes or goes.
-    pub fn of(members: &Members) -> Option<Self> {
+    pub(crate) fn of(members: &Members) -> Option<Self> {
         let Members { joins, leaves, burst, batch, .. } = *members;
         if batch <= 0.0 || joins + leaves <= 0.0 {
             return None;
