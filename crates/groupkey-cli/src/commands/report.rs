@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use groupkey_lab::report::{FigureFile, Report, figures, render};
+use groupkey_lab::report::{Report, figures, render};
 use groupkey_reproduce::printed;
 
 use crate::failure::Failure;
@@ -20,7 +20,7 @@ without a network. Rows of several files share charts; what differs between rows
 divides panels, at last the file. Schemes have drawings of a real run: their messages and key trees.
 
 Each figure can be saved in the page. --figures writes all of them without a browser: a panel is as
-wide as a column of a paper (3.5 inches), and the font is inside. The same rows give the same bytes.
+wide as a column of a paper (3.5 inches). The same rows give the same bytes.
 
 Examples:
   groupkey net --scheme skdc,lkh-group --loss 0,5,10 --out measured
@@ -39,7 +39,7 @@ pub(crate) struct ReportArguments {
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     out: PathBuf,
 
-    /// Also write each figure into this folder, as SVG, PDF and PNG.
+    /// Also write each figure into this folder, as SVG.
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
 }
@@ -57,9 +57,9 @@ pub(crate) fn run(arguments: &ReportArguments, out: &mut dyn Write) -> Result<()
     writeln!(out, "report:  {}", arguments.out.display())?;
     if let Some(folder) = folder {
         for figure in figures(&report) {
-            write_figure(&folder, &figure)?;
-            let path = folder.file(&figure.name);
-            writeln!(out, "figure:  {}.svg, .pdf, .png: {}", path.display(), figure.title)?;
+            let name = format!("{}.svg", figure.name);
+            folder.write_whole(&name, figure.svg.as_bytes())?;
+            writeln!(out, "figure:  {}: {}", folder.file(&name).display(), figure.title)?;
         }
     }
     Ok(())
@@ -89,12 +89,4 @@ fn read(paths: &[PathBuf]) -> Result<Report, Failure> {
 fn figures_folder(path: &Path) -> Result<ResultsFolder, Failure> {
     ResultsFolder::create(path)
         .map_err(|failure| failure.with_help("choose another folder with --figures"))
-}
-
-fn write_figure(folder: &ResultsFolder, figure: &FigureFile) -> Result<(), Failure> {
-    let FigureFile { name, .. } = figure;
-    folder.write_whole(&format!("{name}.svg"), figure.svg().as_bytes())?;
-    folder.write_whole(&format!("{name}.pdf"), &figure.pdf())?;
-    folder.write_whole(&format!("{name}.png"), &figure.png())?;
-    Ok(())
 }

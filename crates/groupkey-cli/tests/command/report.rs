@@ -120,9 +120,8 @@ fn runs_of_all_kinds_are_joined() {
     ];
     let bytes = |name: &str| fs::read(folder.path().join("figures").join(name)).expect(name);
     for name in figures {
-        assert!(told.contains(&format!("figures/{name}.svg, .pdf, .png: ")), "{name}: {told}");
-        assert!(bytes(&format!("{name}.pdf")).starts_with(b"%PDF-"));
-        assert!(bytes(&format!("{name}.png")).starts_with(b"\x89PNG"));
+        assert!(told.contains(&format!("figures/{name}.svg: ")), "{name}: {told}");
+        assert!(bytes(&format!("{name}.svg")).starts_with(b"<svg "), "{name}");
     }
     let total = String::from_utf8(bytes("creation-centralized-total.svg")).expect("text");
     assert!(total.contains(">skdc</text>") && total.contains(">oft</text>"), "one chart for both");

@@ -1,15 +1,10 @@
-//! Figures as files of their own, at the size of a paper: SVG, PDF and PNG.
+//! Figures as files of their own, at the size of a paper: SVG.
 //!
 //! A file has the panels of a figure, two in a row, under its legend. A panel is as wide as a column
-//! of a paper. All three forms come from the same drawing, with the same font, which is part of
-//! this program. So the same rows give the same bytes on every machine.
+//! of a paper. The same rows give the same bytes on every machine.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, LazyLock};
-
-use resvg::usvg::{self, fontdb};
-use resvg::{tiny_skia, usvg::Tree};
-use svg2pdf::{ConversionOptions, PageOptions};
+use std::sync::LazyLock;
 
 use super::content::Report;
 use super::page::{CHART_STYLE, LegendEntry, PAGE_STYLE, PATTERNS, PageBlock, PageFigure};
@@ -24,7 +19,8 @@ pub struct FigureFile {
     pub name: String,
     /// What it shows.
     pub title: String,
-    svg: String,
+    /// The drawing.
+    pub svg: String,
 }
 
 /// Returns all figures of a report, in the order of its page.
@@ -48,80 +44,6 @@ pub fn figures(report: &Report) -> Vec<FigureFile> {
         FigureFile { name, title: figure.title.clone(), svg: drawn(figure) }
     };
     figures.map(file).collect()
-}
-
-impl FigureFile {
-    /// Returns the figure as SVG.
-    pub fn svg(&self) -> &str {
-        &self.svg
-    }
-
-    /// Returns the figure as a PDF of one page, with its fonts inside.
-    pub fn pdf(&self) -> Vec<u8> {
-        let page = PageOptions { dpi: CSS_DPI };
-        // Tests convert figures of every kind.
-        let pdf = svg2pdf::to_pdf(&self.tree(), ConversionOptions::default(), page)
-            .expect("the drawing is sound");
-        in_order(&pdf)
-    }
-
-    /// Returns the figure as a PNG of 300 dots an inch.
-    pub fn png(&self) -> Vec<u8> {
-        let tree = self.tree();
-        let scale = PNG_DPI / CSS_DPI;
-        let size = tree.size().to_int_size().scale_by(scale).expect("it has a size");
-        let mut pixels =
-            tiny_skia::Pixmap::new(size.width(), size.height()).expect("it has a size");
-        resvg::render(&tree, tiny_skia::Transform::from_scale(scale, scale), &mut pixels.as_mut());
-        pixels.encode_png().expect("it is in memory")
-    }
-
-    fn tree(&self) -> Tree {
-        static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
-            let mut fonts = fontdb::Database::new();
-            fonts.load_font_data(FONT_FILE.to_vec());
-            fonts.set_sans_serif_family(FONT);
-            Arc::new(fonts)
-        });
-        let options = usvg::Options {
-            dpi: CSS_DPI,
-            font_family: FONT.to_owned(),
-            fontdb: Arc::clone(&FONTS),
-            ..usvg::Options::default()
-        };
-        Tree::from_str(&self.svg, &options).expect("the drawing is sound")
-    }
-}
-
-/// Dots an inch in which SVG without a unit counts.
-const CSS_DPI: f32 = 96.0;
-const PNG_DPI: f32 = 300.0;
-
-const FONT: &str = "Arimo";
-/// One font: svg2pdf writes several in the order of a hash map, which differs from run to run.
-const FONT_FILE: &[u8] = include_bytes!("../../fonts/Arimo-Regular.ttf");
-
-/// Puts the entries of each dictionary of resources in order. svg2pdf writes them in the order of a
-/// hash map; all lines keep their lengths, so nothing else moves.
-fn in_order(pdf: &[u8]) -> Vec<u8> {
-    let lines: Vec<&[u8]> = pdf.split_inclusive(|&byte| byte == b'\n').collect();
-    let mut ordered = Vec::with_capacity(pdf.len());
-    for run in lines.chunk_by(|a, b| is_resource(a) && is_resource(b)) {
-        let mut run = run.to_vec();
-        run.sort_unstable();
-        ordered.extend(run.concat());
-    }
-    ordered
-}
-
-/// Returns whether a line of a PDF names a resource: `/xo5 19 0 R`.
-fn is_resource(line: &[u8]) -> bool {
-    let Ok(line) = std::str::from_utf8(line) else { return false };
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let [name, number, "0", "R"] = words[..] else { return false };
-    let kind = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
-    ["/xo", "/sh", "/po", "/gs", "/fo", "/cs"].contains(&kind)
-        && number.bytes().all(|letter| letter.is_ascii_digit())
 }
 
 /// Width of a panel in the units of charts, and in points: a column of a paper in two columns.
@@ -218,10 +140,9 @@ fn style() -> String {
         for (name, colour) in light_colours() {
             style = style.replace(&format!("var({name})"), colour);
         }
-        let fonts = format!("{FONT}, Arial, Helvetica, 'Liberation Sans', sans-serif");
-        style = style.replace("var(--sans)", &fonts);
+        style = style.replace("var(--sans)", FONTS);
         format!(
-            "text {{ font-family: {fonts}; }}\n{style}\
+            "text {{ font-family: {FONTS}; }}\n{style}\
              .chart text {{ fill: #1b1f23; font-size: {TEXT}px; }}\n\
              .entry, .heading {{ fill: #1b1f23; font-size: {TEXT}px; }}\n\
              .chart .facet, .heading {{ font-weight: 400; stroke: #1b1f23; stroke-width: .3px; }}\n.paper {{ fill: #ffffff; }}\n"
@@ -229,6 +150,9 @@ fn style() -> String {
     });
     STYLE.clone()
 }
+
+/// All have the widths of Arial, by which [`length`] counts.
+const FONTS: &str = "Arial, Helvetica, 'Liberation Sans', Arimo, sans-serif";
 
 /// Returns the page's variables that are colours, each with its light one.
 fn light_colours() -> BTreeMap<&'static str, &'static str> {
@@ -261,7 +185,7 @@ fn shortened(heading: &str) -> String {
     kept + "…"
 }
 
-/// Returns about how long a text is in this size of the font.
+/// Returns about how long a text is in this size.
 fn length(text: &str, size: f64) -> f64 {
     let width = |letter| match letter {
         'f' | 'i' | 'j' | 'l' | 't' | 'I' | ' ' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' => 0.28,
@@ -293,12 +217,6 @@ mod tests {
         let (_, one) = legend(&entries[..2], 460.0);
         let (_, all) = legend(&entries, 460.0);
         assert!(all >= one + 2.0 * LINE, "{one} and {all}");
-    }
-
-    #[test]
-    fn resources_are_put_in_order_and_nothing_else() {
-        let found = b"x\n  /xo2 7 0 R\n  /xo0 5 0 R\n>>\nb\na\n";
-        assert_eq!(in_order(found), b"x\n  /xo0 5 0 R\n  /xo2 7 0 R\n>>\nb\na\n");
     }
 
     #[test]
