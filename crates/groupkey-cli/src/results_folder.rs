@@ -1,7 +1,7 @@
 //! The folder that a campaign leaves behind, safe against interruption and overwriting.
 //!
-//! `results.jsonl` grows by a line as each row is done. `summary.csv`, `summary.parquet` and
-//! `report.html` are written whole at the end. A file that is written whole appears complete or not at all.
+//! `results.jsonl` grows by a line as each row is done. `summary.csv` and `report.html`
+//! are written whole at the end. A file that is written whole appears complete or not at all.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -21,7 +21,6 @@ use crate::whole_file;
 /// Name of the results file.
 pub(crate) const RESULTS: &str = "results.jsonl";
 const SUMMARY: &str = "summary.csv";
-const PARQUET: &str = "summary.parquet";
 const REPORT: &str = "report.html";
 
 /// The paths of a campaign's files.
@@ -29,7 +28,6 @@ const REPORT: &str = "report.html";
 pub(crate) struct ResultsFiles {
     results: PathBuf,
     summary: PathBuf,
-    parquet: PathBuf,
     pub(crate) report: PathBuf,
 }
 
@@ -64,8 +62,8 @@ pub(crate) struct EarlierArguments {
 /// Where rows go that are written when all of them are there.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct OutArguments {
-    /// Also write into this folder: results.jsonl (a header, then every row), summary.csv and
-    /// summary.parquet (the rows as columns), and report.html (charts; opens from disk).
+    /// Also write into this folder: results.jsonl (a header, then every row), summary.csv (the
+    /// rows as columns), and report.html (charts; opens from disk).
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
@@ -115,7 +113,7 @@ impl EarlierArguments {
 
 impl ResultsFolder {
     /// The names of the files that [`finish`](Self::finish) writes.
-    pub(crate) const NAMES: [&str; 4] = [RESULTS, SUMMARY, PARQUET, REPORT];
+    pub(crate) const NAMES: [&str; 3] = [RESULTS, SUMMARY, REPORT];
 
     /// Makes the folder, and checks that files can be written into it.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
@@ -179,22 +177,20 @@ impl ResultsFolder {
         Ok(Growing { path, file })
     }
 
-    /// Writes all files in their final form: the rows, the rows without their samples in two forms
-    /// for programs that read columns, and the page.
+    /// Writes all files in their final form: the rows, the rows without their samples as columns,
+    /// and the page.
     pub(crate) fn finish<H: FileHeader>(
         &self,
         header: &H,
         rows: &[H::Row],
         page: &str,
     ) -> Result<ResultsFiles, Failure> {
-        let (mut whole, mut summary, mut parquet) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut whole, mut summary) = (Vec::new(), Vec::new());
         results::write_jsonl(&mut whole, header, rows).expect("writing to memory");
         results::write_csv(&mut summary, rows).expect("writing to memory");
-        results::write_parquet(&mut parquet, rows).expect("writing to memory");
         Ok(ResultsFiles {
             results: self.write_whole(RESULTS, &whole)?,
             summary: self.write_whole(SUMMARY, &summary)?,
-            parquet: self.write_whole(PARQUET, &parquet)?,
             report: self.write_whole(REPORT, page.as_bytes())?,
         })
     }
@@ -231,11 +227,10 @@ impl Growing {
 
 impl fmt::Display for ResultsFiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { results, summary, parquet, report } = self;
+        let Self { results, summary, report } = self;
         writeln!(f, "report:  {}", report.display())?;
         writeln!(f, "results: {}", results.display())?;
-        let parquet = parquet.file_name().unwrap_or(parquet.as_os_str());
-        writeln!(f, "summary: {} and {}", summary.display(), Path::new(parquet).display())
+        writeln!(f, "summary: {}", summary.display())
     }
 }
 

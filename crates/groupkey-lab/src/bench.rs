@@ -50,7 +50,7 @@ pub use self::static_variables::StaticVariables;
 pub use self::warning::Warning;
 pub use self::workload::Workload;
 pub use crate::device::measure::{MeasuredPrice, PriceSource};
-pub use crate::results::{read_jsonl, write_csv, write_jsonl, write_line, write_parquet};
+pub use crate::results::{read_jsonl, write_csv, write_jsonl, write_line};
 pub use crate::statistics::Deviation;
 pub use groupkey::catalogue::growth::Role;
 

@@ -4,7 +4,6 @@
 mod columns;
 mod file;
 mod kind;
-mod parquet;
 mod run;
 #[cfg(test)]
 mod schema;
@@ -18,7 +17,6 @@ pub use self::file::{
 };
 pub(crate) use self::file::{PRINTED, UNKNOWN};
 pub use self::kind::ResultsKind;
-pub use self::parquet::write_parquet;
 pub use self::run::{RunHeader, RunRow};
 use crate::statistics::Summary;
 

@@ -130,7 +130,7 @@ pub(crate) struct ChooseArguments {
 
     /// Also write into this folder: report.html (the front, maps of winners, a section for each
     /// candidate), decision.json, requirements.toml, results.jsonl (a header, then a row for each
-    /// candidate), summary.csv and summary.parquet.
+    /// candidate) and summary.csv.
     #[arg(long = "out", value_name = "DIR")]
     report: Option<PathBuf>,
 

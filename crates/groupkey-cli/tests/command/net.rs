@@ -371,7 +371,7 @@ fn rows_are_kept_with_a_page_of_them() {
         ["net", "--scheme", "skdc,lkh-group", "--members", "5", "--loss", "0,5", "--runs", "2"];
     let run = |further: &[&str]| groupkey_in(folder.path(), &[&net[..], further].concat());
     let printed = run(&["--out", "kept"]).success();
-    for file in ["report.html", "results.jsonl", "summary.csv", "summary.parquet"] {
+    for file in ["report.html", "results.jsonl", "summary.csv"] {
         assert!(
             printed.contains(file) && folder.path().join("kept").join(file).is_file(),
             "{printed}"

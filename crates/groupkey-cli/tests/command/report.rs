@@ -99,7 +99,7 @@ fn runs_of_all_kinds_are_joined() {
     run("trace --replay day.csv --scheme skdc,oft --device cortex-m4 --out trace").success();
     run("choose --set members.now=8 --out choice").success();
     for kind in ["net", "bench", "audit", "trace", "choice"] {
-        for file in ["results.jsonl", "summary.csv", "summary.parquet", "report.html"] {
+        for file in ["results.jsonl", "summary.csv", "report.html"] {
             assert!(folder.path().join(kind).join(file).is_file(), "{kind}/{file}");
         }
     }

@@ -18,7 +18,7 @@ fn all_studies_run_and_stand_in_one_table() {
     let studies = ["benchmark", "centralized", "tgdh", "nishat", "network-impact"];
     for study in studies {
         assert!(stdout.lines().any(|line| line.starts_with(study)), "{study} is not in {stdout}");
-        for file in ["results.jsonl", "summary.csv", "summary.parquet", "report.html"] {
+        for file in ["results.jsonl", "summary.csv", "report.html"] {
             let path = folder.path().join("results").join(study).join(file);
             assert!(path.is_file(), "{}", path.display());
         }

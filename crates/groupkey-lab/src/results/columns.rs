@@ -1,4 +1,4 @@
-//! Rows as flat columns, which CSV and Parquet share.
+//! Rows as flat columns: those of CSV, and of Arrow in Python.
 
 use std::io::{self, Write};
 
@@ -134,19 +134,10 @@ pub(super) fn write<R>(
     columns: &[ResultColumn<R>],
     rows: &[R],
 ) -> io::Result<()> {
-    let names = columns.iter().map(|column| quoted(&column.name));
-    writeln!(out, "{}", names.collect::<Vec<_>>().join(","))?;
+    let mut out = csv::Writer::from_writer(out);
+    out.write_record(columns.iter().map(ResultColumn::name))?;
     for row in rows {
-        let fields = columns.iter().map(|column| quoted(&column.plain(row)));
-        writeln!(out, "{}", fields.collect::<Vec<_>>().join(","))?;
+        out.write_record(columns.iter().map(|column| column.plain(row)))?;
     }
-    Ok(())
-}
-
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
+    out.flush()
 }

@@ -1,7 +1,7 @@
-//! Programs that are not ours read the results: pandas and DuckDB find the same sums in JSON Lines, CSV
-//! and Parquet, and jsonschema finds every line as `docs/results.schema.json` says.
+//! Programs that are not ours read the results: pandas and DuckDB find the same sums in JSON Lines and
+//! CSV, and jsonschema finds every line as `docs/results.schema.json` says.
 //!
-//! It needs a Python with pandas, pyarrow, duckdb and jsonschema: `GROUPKEY_PYTHON`, or `python3`. Where
+//! It needs a Python with pandas, duckdb and jsonschema: `GROUPKEY_PYTHON`, or `python3`. Where
 //! there is none, the test says so and passes, unless `GROUPKEY_REQUIRE_ALL` is set.
 
 use std::path::Path;
@@ -13,7 +13,6 @@ use groupkey_lab::bench::{
 };
 use groupkey_lab::results::{
     FileHeader, NetworkRow, ResultsHeader, RowSetting, RunSample, write_csv, write_jsonl,
-    write_parquet,
 };
 use serde_json::Value;
 
@@ -25,7 +24,7 @@ fn pandas_and_duckdb_find_the_sums_that_we_find() {
     write(folder.path(), &bench_header(), &rows);
     let found = ask(&python, folder.path());
     for reader in ["pandas", "duckdb"] {
-        for format in ["jsonl", "csv", "parquet"] {
+        for format in ["jsonl", "csv"] {
             let sum = |column: &str| {
                 found[reader][format][column]
                     .as_f64()
@@ -61,7 +60,7 @@ fn pandas_and_duckdb_read_results_of_networks_too() {
     let found = ask(&python, folder.path());
     let mean: f64 = rows.iter().map(|row| row.mean_ms).sum();
     for reader in ["pandas", "duckdb"] {
-        for format in ["jsonl", "csv", "parquet"] {
+        for format in ["jsonl", "csv"] {
             let found = found[reader][format]["mean_ms"].as_f64().expect("a sum");
             assert!((found - mean).abs() <= 1e-9, "{reader} {format}: {found}, not {mean}");
         }
@@ -69,11 +68,10 @@ fn pandas_and_duckdb_read_results_of_networks_too() {
 }
 
 fn write<H: FileHeader>(folder: &Path, header: &H, rows: &[H::Row]) {
-    let (mut jsonl, mut csv, mut parquet) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut jsonl, mut csv) = (Vec::new(), Vec::new());
     write_jsonl(&mut jsonl, header, rows).expect("writing to memory");
     write_csv(&mut csv, rows).expect("writing to memory");
-    write_parquet(&mut parquet, rows).expect("writing to memory");
-    for (name, content) in [("jsonl", jsonl), ("csv", csv), ("parquet", parquet)] {
+    for (name, content) in [("jsonl", jsonl), ("csv", csv)] {
         fs::write(folder.join(format!("rows.{name}")), content).expect("the folder is ours");
     }
 }
@@ -91,13 +89,13 @@ fn ask(python: &str, folder: &Path) -> Value {
 /// A Python that has what the script needs.
 fn python() -> Option<String> {
     let python = env::var("GROUPKEY_PYTHON").unwrap_or_else(|_| "python3".into());
-    let import = "import duckdb, jsonschema, pandas, pyarrow";
+    let import = "import duckdb, jsonschema, pandas";
     let has = Command::new(&python).args(["-c", import]).stderr(Stdio::null()).status();
     if has.is_ok_and(|status| status.success()) {
         return Some(python);
     }
     let missing = format!(
-        "{python} lacks one of pandas, pyarrow, duckdb and jsonschema: install them with pip, or set \
+        "{python} lacks one of pandas, duckdb and jsonschema: install them with pip, or set \
          GROUPKEY_PYTHON"
     );
     assert!(env::var_os("GROUPKEY_REQUIRE_ALL").is_none(), "{missing}");

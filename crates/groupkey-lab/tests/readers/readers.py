@@ -1,4 +1,4 @@
-"""Sums of all numbers in rows.jsonl, rows.csv and rows.parquet of a folder, as pandas and DuckDB see them.
+"""Sums of all numbers in rows.jsonl and rows.csv of a folder, as pandas and DuckDB see them.
 
 Arguments: the folder, and the JSON Schema of a line. Before anything else, every line must be as the schema
 says, and no line with a field too many, too few or of another type may be.
@@ -69,19 +69,17 @@ def paths(names, kind):
 
 lines = (folder / "rows.jsonl").read_text().splitlines()
 validate(lines)
-files = {kind: str(folder / f"rows.{kind}") for kind in ("jsonl", "csv", "parquet")}
+files = {kind: str(folder / f"rows.{kind}") for kind in ("jsonl", "csv")}
 scheme = "scheme IS NOT NULL"  # the header is a line of other fields
 json.dump(
     {
         "pandas": {
             "jsonl": sums(flat([json.loads(line) for line in lines[1:]])),
             "csv": sums(pandas.read_csv(files["csv"])),
-            "parquet": sums(pandas.read_parquet(files["parquet"])),
         },
         "duckdb": {
             "jsonl": duckdb_sums(duckdb.read_json(files["jsonl"], format="newline_delimited").filter(scheme)),
             "csv": duckdb_sums(duckdb.read_csv(files["csv"])),
-            "parquet": duckdb_sums(duckdb.read_parquet(files["parquet"])),
         },
     },
     sys.stdout,

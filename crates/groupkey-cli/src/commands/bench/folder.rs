@@ -1,5 +1,5 @@
-//! The folder that a benchmark leaves behind: `results.jsonl`, which grows, `summary.csv`,
-//! `summary.parquet` and `report.html`.
+//! The folder that a benchmark leaves behind: `results.jsonl`, which grows, `summary.csv`
+//! and `report.html`.
 
 use std::path::{Path, PathBuf};
 

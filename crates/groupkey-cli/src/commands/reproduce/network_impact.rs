@@ -28,8 +28,8 @@ use crate::{number, provenance};
 /// Arguments of `groupkey reproduce network-impact`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Writes into the folder: results.jsonl (every row with every run), summary.csv and summary.parquet
-(the rows without the runs) and report.html (findings, charts; opens from disk). Settings are run
+Writes into the folder: results.jsonl (every row with every run), summary.csv (the rows without the
+runs) and report.html (findings, charts; opens from disk). Settings are run
 up to eight times as often where a finding depends on it. Ctrl-C keeps what is done; --resume
 continues, and the files are then the same, byte for byte, as those without a break. The exit code
 is 1 if an outcome is not as recorded.

@@ -30,8 +30,8 @@ use crate::{interruption, number, provenance};
 /// Arguments of a study of computations.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-Writes into the folder: results.jsonl (every row with every repetition), summary.csv and
-summary.parquet (the rows without them) and report.html (findings, values, charts, schemes; opens
+Writes into the folder: results.jsonl (every row with every repetition), summary.csv (the
+rows without them) and report.html (findings, values, charts, schemes; opens
 from disk). Prints an estimate of the time first. Ctrl-C keeps what is done, and --resume continues.
 Counts and sizes are the same in every run; times are this machine's. The exit code is 1 if an
 outcome is not as recorded.")]
