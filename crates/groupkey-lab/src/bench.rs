@@ -8,7 +8,6 @@
 mod activity;
 mod campaign;
 mod clock;
-pub mod compare;
 pub mod energy;
 mod error;
 mod file;

@@ -7,12 +7,9 @@
 
 pub mod best;
 pub mod sequential;
-mod significance;
 
 use serde::{Deserialize, Serialize};
 use statrs::function::beta::beta_reg;
-
-pub use self::significance::{hedges_g, holm};
 
 /// Statistics of a sample of repeated runs. Times keep the unit of the sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -108,11 +105,7 @@ pub struct Difference {
 /// A sample of one run says nothing about spread: the interval is then infinite and `p_value` is 1.
 /// Two samples without any spread differ for certain (`p_value` 0) or not at all (`p_value` 1).
 pub fn welch(a: &[f64], b: &[f64]) -> Difference {
-    welch_of(&Moments::of(a), &Moments::of(b))
-}
-
-/// Compares the means of two samples as [`welch`] does, from their moments alone.
-pub fn welch_of(first: &Moments, second: &Moments) -> Difference {
+    let (first, second) = (Moments::of(a), Moments::of(b));
     let difference = first.mean - second.mean;
     let unknown = Difference { difference, ci95_half_width: f64::INFINITY, p_value: 1.0 };
     if first.n < 2.0 || second.n < 2.0 {
@@ -139,6 +132,21 @@ pub fn welch_of(first: &Moments, second: &Moments) -> Difference {
         ci95_half_width: student_t_quantile(0.975, freedom) * standard_error,
         p_value: student_t_two_sided(difference / standard_error, freedom),
     }
+}
+
+/// Corrects the p-values of tests that are made together (Holm 1979). At level α, the probability
+/// of one or more false alarms among them is at most α.
+pub fn holm(p_values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
+    let mut corrected = vec![1.0; p_values.len()];
+    let mut largest = 0.0_f64;
+    for (rank, &index) in order.iter().enumerate() {
+        let remaining = (p_values.len() - rank) as f64;
+        largest = largest.max(remaining * p_values[index]).min(1.0);
+        corrected[index] = largest;
+    }
+    corrected
 }
 
 /// Returns the `q`-quantile (`0 <= q <= 1`) of an ascending sample. It interpolates linearly
@@ -217,6 +225,8 @@ impl Moments {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -297,5 +307,27 @@ mod tests {
     fn close(found: f64, expected: f64) {
         let scale = expected.abs().max(1.0);
         assert!((found - expected).abs() < 1e-8 * scale, "found {found}, expected {expected}");
+    }
+
+    #[test]
+    fn the_smallest_p_value_pays_for_all() {
+        // By hand: 3 · 0.01, 2 · 0.02, and 1 · 0.03 raised to the result before it.
+        let found = holm(&[0.03, 0.01, 0.02]);
+        for (found, expected) in found.into_iter().zip([0.04, 0.03, 0.04]) {
+            assert!((found - expected).abs() < 1e-12, "found {found}, expected {expected}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_correction_never_makes_a_test_more_certain(
+            p_values in prop::collection::vec(0.0..=1.0_f64, 0..20)
+        ) {
+            for (corrected, p) in holm(&p_values).into_iter().zip(&p_values) {
+                prop_assert!(*p <= corrected && corrected <= 1.0);
+                prop_assert!(corrected <= (p * p_values.len() as f64).max(*p).min(1.0) + 1e-12
+                    || p_values.iter().any(|other| other < p));
+            }
+        }
     }
 }

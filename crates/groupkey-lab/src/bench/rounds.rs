@@ -7,8 +7,6 @@
 //! one sample of the machine. The interval of a mean is Student's over the means of the rounds
 //! (batch means, Law and Kelton, Simulation Modeling and Analysis, chapter 9).
 
-use crate::statistics::{Moments, student_t_quantile};
-
 /// Returns how many repetitions each round has, of this many in all. Fewer than ten are measured at
 /// one go, and stand for themselves.
 pub fn rounds(repetitions: u32) -> impl Iterator<Item = u32> {
@@ -36,19 +34,6 @@ pub fn independent_of(samples: &[f64], keep: impl Fn(&[f64]) -> Vec<f64>) -> Vec
         kept.iter().sum::<f64>() / kept.len() as f64
     });
     means.collect()
-}
-
-/// Returns the moments of the independent samples behind a row, from its mean and its interval.
-pub(super) fn moments(repetitions: u32, mean: f64, sd: Option<f64>, ci95: Option<f64>) -> Moments {
-    let (sd, ci95) = (sd.unwrap_or(0.0), ci95.unwrap_or(0.0));
-    match count(repetitions) {
-        1 => Moments { n: repetitions.into(), mean, variance: sd.powi(2) },
-        count => {
-            let n = f64::from(count);
-            let standard_error = ci95 / student_t_quantile(0.975, n - 1.0);
-            Moments { n, mean, variance: n * standard_error.powi(2) }
-        }
-    }
 }
 
 const ROUNDS: u32 = 5;
@@ -80,15 +65,5 @@ mod tests {
         assert_eq!(interval(&steady), 0.0);
         // Five means, 50 apart: 2.776 times 79.06 over the root of 5.
         assert!((interval(&drifting) - 98.16).abs() < 0.01, "{}", interval(&drifting));
-    }
-
-    #[test]
-    fn a_row_tells_its_moments() {
-        let samples: Vec<f64> = (0..30).map(|i| 1_000.0 + f64::from(i * i)).collect();
-        let (all, means) = (Summary::of(&samples), independent(&samples));
-        let found = moments(30, all.mean, all.sd, Summary::of(&means).ci95);
-        let expected = Moments::of(&means);
-        assert_eq!((found.n, found.mean), (expected.n, all.mean));
-        assert!((found.variance / expected.variance - 1.0).abs() < 1e-9);
     }
 }

@@ -95,7 +95,7 @@ impl<R> ResultColumn<R> {
     }
 
     /// Formats a row's value as text; an absent value is empty.
-    pub(crate) fn plain(&self, row: &R) -> String {
+    pub fn plain(&self, row: &R) -> String {
         match &self.values {
             Values::Text(find) => find(row),
             Values::Integer(find) => find(row).map(|number| number.to_string()),
