@@ -13,7 +13,6 @@ use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
 use groupkey_choose::input::InputError;
 use groupkey_choose::requirements::{EXAMPLES, is_file};
-use groupkey_lab::audit::ReplaySubject;
 use groupkey_lab::bench::trace::ArrivalPattern;
 use groupkey_lab::bench::{Activity, Phase, Role, Workload};
 use groupkey_lab::conditions::LossDirection;
@@ -130,11 +129,6 @@ pub(crate) fn workload() -> impl TypedValueParser<Value = Workload> {
         (name, workload, meaning)
     }));
     NamedOrFile { named, load: Workload::load, page: "docs/workloads.md" }
-}
-
-/// Parses an attack or a claim by its id.
-pub(crate) fn replayed() -> impl TypedValueParser<Value = ReplaySubject> {
-    named(ReplaySubject::all().map(|told| (told.name(), told, told.shows())))
 }
 
 /// Parses a form of a scheme.

@@ -19,7 +19,6 @@ mod knowledge;
 mod minimise;
 pub mod published_features;
 pub mod recorded;
-mod replay;
 mod rules;
 mod search;
 mod sweep;
@@ -38,7 +37,6 @@ pub use self::audited_scheme::AuditedScheme;
 pub use self::claims::Claim;
 pub use self::finding::{AttackCondition, Audit, Finding, Found, SearchMethod, Searched};
 pub use self::history::{GroupEvent, History};
-pub use self::replay::{Replay, ReplaySubject, ReplayedGroup, replay};
 pub use self::search::SearchDepth;
 
 /// Audits these subjects. Returns `None` if the audit was stopped.

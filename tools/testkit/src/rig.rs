@@ -17,7 +17,6 @@ pub mod fractions;
 mod history;
 mod inspection;
 mod interception;
-mod journal;
 mod operations;
 mod parties;
 mod report;
@@ -29,7 +28,6 @@ mod transit;
 
 pub use self::forger::Forger;
 pub use self::history::Move;
-pub use self::journal::{JournalEntry, RigJournal};
 pub use self::report::{OperationReport, RigError, SentMessage};
 pub use self::state::{Rig, SUITES, Settings};
 pub use self::trace::{OperationTrace, TracedMessage, TracedOperation, ValueId};

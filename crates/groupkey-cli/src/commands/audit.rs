@@ -1,7 +1,6 @@
 //! `groupkey audit`: the claims of schemes, beside the findings of attacks on them.
 
 mod printing;
-mod replay;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -10,7 +9,7 @@ use clap::Args;
 use groupkey::Suite;
 use groupkey::catalogue::Profile;
 use groupkey_lab::audit::{
-    self, Audit, AuditOptions, AuditedScheme, Finding, Found, ReplaySubject, SearchDepth, recorded,
+    self, Audit, AuditOptions, AuditedScheme, Finding, Found, SearchDepth, recorded,
 };
 use groupkey_lab::report::{Report, render};
 use groupkey_lab::results::RunHeader;
@@ -34,8 +33,6 @@ Examples:
   groupkey audit --scheme lkh-group,skdc --profile sound --depth 4
   groupkey audit --class hybrid --quick --json
   groupkey audit --scheme treekem --suite pq --quick
-  groupkey audit --scheme nishat --replay nishat-evicted
-  groupkey audit --scheme oft --profile published --replay collusion-resistance
   groupkey audit --out before
   groupkey audit --against before
 
@@ -97,17 +94,6 @@ pub(crate) struct AuditArguments {
     #[arg(long, value_name = "RESULTS", value_parser = results_path())]
     against: Option<PathBuf>,
 
-    /// Tell one attack, or how one claim is broken, message by message: bytes, what the adversary
-    /// does, who comes to which key, and a verdict. Needs one scheme.
-    #[arg(
-        long,
-        value_name = "ATTACK|CLAIM",
-        hide_possible_values = true,
-        conflicts_with_all = ["out", "against"],
-        value_parser = value_parsers::replayed(),
-    )]
-    replay: Option<ReplaySubject>,
-
     /// Threads to run on; the findings do not depend on their number [default: as many as
     /// there are cores].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -132,11 +118,6 @@ pub(crate) fn run(arguments: &AuditArguments, out: &mut dyn Write) -> Result<(),
         stop: interruption::requested(),
         on_progress: &|progress| bar.update(progress),
     };
-    if let Some(told) = arguments.replay {
-        one_scheme(&subjects)?;
-        let findings = replay::run(&subjects, told, &options, arguments.json, out)?;
-        return check(&findings);
-    }
     let audited = audit::audit(&subjects, &options);
     drop(bar);
     let audited = audited.ok_or_else(|| Failure::interrupted("nothing is printed"))?;
@@ -155,16 +136,6 @@ pub(crate) fn run(arguments: &AuditArguments, out: &mut dyn Write) -> Result<(),
     }
     check(&audited.findings)?;
     known.map_or(Ok(()), |known| compare(&audited.findings, &known))
-}
-
-/// Fails unless all subjects are of one scheme: more would be pages.
-fn one_scheme(subjects: &[AuditedScheme]) -> Result<(), Failure> {
-    let mut ids: Vec<_> = subjects.iter().map(|subject| subject.scheme().id).collect();
-    ids.dedup();
-    match ids[..] {
-        [_] => Ok(()),
-        _ => Err(Failure::input("--replay tells of one scheme").with_help("add --scheme ID")),
-    }
 }
 
 /// Fails if a claim of a sound profile is broken.

@@ -49,35 +49,6 @@ fn what_is_broken_as_published_is_shown_and_no_failure() {
     assert!(!told.contains("oft, sound profile: collusion-resistance"), "{told}");
 }
 
-/// Messages with their bytes, who comes to which key, and one verdict.
-#[test]
-fn one_attack_is_told_step_by_step() {
-    let command = "audit --scheme oft --profile published --replay collusion-resistance";
-    let told = groupkey(command).success();
-    for words in ["1. controller: the command to give members", "sends to all members: create"] {
-        assert!(told.contains(words), "{words} is not in {told}");
-    }
-    let last = told.trim_end().rsplit("\n\n").next().expect("a verdict").replace('\n', " ");
-    assert!(last.starts_with("collusion-resistance on oft, published profile: broken"), "{last}");
-    assert!(last.ends_with("does not claim it in this form."), "{last}");
-    let rows = groupkey(&format!("{command} --json")).objects();
-    let key = |row: &&Value| row["event"] == "key";
-    let keys: Vec<_> = rows.iter().filter(key).filter_map(|row| row["hex"].as_str()).collect();
-    let finding = rows.last().expect("the finding comes last");
-    assert_eq!(finding["found"], "broken");
-    let steps = finding["derivation"].as_array().expect("a list");
-    let found = steps.last().and_then(Value::as_str).expect("there are steps");
-    assert!(keys.iter().any(|key| found.ends_with(key)), "{found} is not among {keys:?}");
-    for (arguments, words) in [
-        ("audit --replay rollback", "add --scheme ID"),
-        ("audit --scheme skdc --replay nothing", "evicted-welcomes"),
-    ] {
-        let refused = groupkey(arguments);
-        assert_eq!(refused.code, 2);
-        assert!(refused.stderr.contains(words), "{}", refused.stderr);
-    }
-}
-
 #[test]
 fn the_same_findings_on_any_number_of_threads() {
     let on =

@@ -12,14 +12,12 @@ use super::examination::{Break, Corrupted, Examination};
 use super::history::{ExecutedHistory, Stay};
 use super::rules::DerivationRules;
 
-/// Returns the adversary of a break, and the steps that it takes, with the bytes of each value if
-/// asked for.
+/// Returns the adversary of a break, and the steps that it takes.
 pub(super) fn derivation(
     examination: &Examination<'_>,
     rules: &DerivationRules,
     trace: &OperationTrace,
     broken: &Break,
-    with_values: bool,
 ) -> Vec<String> {
     let run = examination.run;
     if broken.claim == Claim::WrapBinding {
@@ -36,7 +34,6 @@ pub(super) fn derivation(
         rules,
         trace,
         closure: &closure,
-        with_values,
         steps: Vec::new(),
         numbers: HashMap::new(),
     };
@@ -101,7 +98,6 @@ struct DerivationWriter<'d> {
     rules: &'d DerivationRules,
     trace: &'d OperationTrace,
     closure: &'d Closure<'d>,
-    with_values: bool,
     steps: Vec<String>,
     /// The step that gave each value.
     numbers: HashMap<ValueId, usize>,
@@ -118,7 +114,7 @@ impl DerivationWriter<'_> {
         // Wrapped values that were sent need no step of their own.
         let premises: Vec<_> = premises.into_iter().filter(|&p| !self.is_wrapped(p)).collect();
         premises.iter().for_each(|&premise| self.write(premise));
-        let name = self.name_of(value);
+        let name = self.names.of(value);
         let from = premises.iter().map(|premise| format!("({})", self.numbers[premise]));
         let from = from.collect::<Vec<_>>().join(" and ");
         let how = match reason {
@@ -164,16 +160,6 @@ impl DerivationWriter<'_> {
         let number = self.steps.len() + 1;
         self.numbers.insert(value, number);
         self.steps.push(format!("({number}) {how}"));
-    }
-
-    fn name_of(&self, value: ValueId) -> String {
-        let name = self.names.of(value);
-        if !self.with_values {
-            return name;
-        }
-        let bytes = self.trace.values()[value as usize].iter();
-        let hex: String = bytes.map(|byte| format!("{byte:02x}")).collect();
-        format!("{name}: {hex}")
     }
 
     /// Whether a value is the result of a wrap, as it was sent.

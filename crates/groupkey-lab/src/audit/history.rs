@@ -4,7 +4,7 @@ use std::fmt;
 
 use groupkey::catalogue::{Law, Recovery, Scheme};
 use groupkey::{Epoch, MemberId, Operation, PartyId, SubgroupId, Suite};
-use groupkey_testkit::rig::{Guard, Rig, RigJournal, Settings, ValueId};
+use groupkey_testkit::rig::{Guard, Rig, Settings, ValueId};
 
 use super::audited_scheme::AuditedScheme;
 
@@ -114,16 +114,6 @@ impl History {
     /// Runs the history. Returns `None` if the scheme refuses a step, or if the history makes no
     /// sense.
     pub(super) fn run(&self, subject: &AuditedScheme, seed: u64) -> Option<ExecutedHistory> {
-        self.run_recorded(subject, seed, None)
-    }
-
-    /// Does the same, and writes a journal of the run.
-    pub(super) fn run_recorded(
-        &self,
-        subject: &AuditedScheme,
-        seed: u64,
-        journal: Option<RigJournal>,
-    ) -> Option<ExecutedHistory> {
         if self.members.len() + self.events.len() > MOST {
             return None;
         }
@@ -143,7 +133,6 @@ impl History {
             stations: Vec::new(),
             end: 0,
         };
-        journal.into_iter().for_each(|journal| run.rig.record(journal));
         let subgroups = subject.subgroups();
         let station = |id| AuditedController { id: SubgroupId(id), served: 0 };
         run.stations = (0..subgroups).map(station).collect();

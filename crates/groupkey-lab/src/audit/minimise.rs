@@ -1,6 +1,6 @@
 //! Shortens a history that breaks a claim, as long as the claim stays broken.
 
-use groupkey_testkit::rig::{OperationTrace, RigJournal};
+use groupkey_testkit::rig::OperationTrace;
 
 use super::audited_scheme::AuditedScheme;
 use super::claims::{Claim, ClaimSet};
@@ -24,45 +24,17 @@ pub(super) fn minimise(
     claim: Claim,
     seed: u64,
 ) -> BrokenHistory {
-    let history = smallest(subject, history, claim, seed);
-    let run = history.run(subject, seed);
-    let explain = |e: &Examination<'_>, r: &DerivationRules, t: &OperationTrace, b: &Break| {
-        derivation(e, r, t, b, false)
+    let mut history = history.clone();
+    let is_broken = |candidate: &History| {
+        let run = candidate.run(subject, seed);
+        run.and_then(|run| attack(subject, run, claim, |_, _, _, _| ())).is_some()
     };
-    let derivation = run.and_then(|run| attack(subject, run, claim, explain)).unwrap_or_default();
-    BrokenHistory { history, derivation }
-}
-
-/// Does the same with a journal of the run, and with each value in the derivation.
-pub(super) fn retell(
-    subject: &AuditedScheme,
-    history: &History,
-    claim: Claim,
-    seed: u64,
-    journal: RigJournal,
-) -> BrokenHistory {
-    let history = smallest(subject, history, claim, seed);
-    let run = history.run_recorded(subject, seed, Some(journal));
-    let explain = |e: &Examination<'_>, r: &DerivationRules, t: &OperationTrace, b: &Break| {
-        derivation(e, r, t, b, true)
-    };
-    let derivation = run.and_then(|run| attack(subject, run, claim, explain)).unwrap_or_default();
-    BrokenHistory { history, derivation }
-}
-
-/// Returns whether a run of this history breaks the claim.
-pub(super) fn breaks(subject: &AuditedScheme, history: &History, claim: Claim, seed: u64) -> bool {
-    let run = history.run(subject, seed);
-    run.and_then(|run| attack(subject, run, claim, |_, _, _, _| ())).is_some()
-}
-
-fn smallest(subject: &AuditedScheme, history: &History, claim: Claim, seed: u64) -> History {
-    let mut smallest = history.clone();
-    let is_broken = |candidate: &History| breaks(subject, candidate, claim, seed);
-    while let Some(candidate) = smaller(&smallest).into_iter().find(is_broken) {
-        smallest = candidate;
+    while let Some(candidate) = smaller(&history).into_iter().find(is_broken) {
+        history = candidate;
     }
-    smallest
+    let run = history.run(subject, seed);
+    let derivation = run.and_then(|run| attack(subject, run, claim, derivation));
+    BrokenHistory { history, derivation: derivation.unwrap_or_default() }
 }
 
 /// If a run breaks the claim, returns how.

@@ -9,7 +9,6 @@ use groupkey::error::Error;
 use groupkey::{Channel, Context, Outbox, PartyId, Recipient};
 use rand_core::Rng;
 
-use crate::rig::journal::JournalEntry;
 use crate::rig::parties::RigPresence;
 use crate::rig::report::{RigError, SentMessage};
 use crate::rig::state::Rig;
@@ -57,24 +56,8 @@ impl Rig {
         Ok(())
     }
 
-    /// Gives a party an input, and notes in the journal what comes of it.
+    /// Gives a party an input.
     pub(super) fn step(&mut self, id: PartyId, given: RigInput<'_>) -> Result<Outbox, Error> {
-        let Some(journal) = self.journal.clone() else { return self.take_step(id, given) };
-        let (who, before) = (self.name_of(id), self.copy_of_key(id));
-        if let RigInput::Command(command) = &given {
-            journal.note(JournalEntry::told(who.clone(), command));
-        }
-        let taken = self.take_step(id, given);
-        if let Err(error) = &taken {
-            journal.note(JournalEntry::refused(who.clone(), error));
-        }
-        if let Some(key) = self.copy_of_key(id).filter(|key| before.as_ref() != Some(key)) {
-            journal.note(JournalEntry::learned(who, key));
-        }
-        taken
-    }
-
-    fn take_step(&mut self, id: PartyId, given: RigInput<'_>) -> Result<Outbox, Error> {
         let setting = self.setting();
         let Some(seat) = self.seats.get_mut(id) else { return Ok(Outbox::new()) };
         let me = seat.acts_as.unwrap_or(id);
@@ -113,11 +96,6 @@ impl Rig {
             let bytes: Rc<[u8]> = message.bytes.into();
             if let (Some(trace), Channel::Open) = (&mut self.trace, message.channel) {
                 trace.published(from, Rc::clone(&bytes));
-            }
-            if let Some(journal) = &self.journal {
-                let (from, guard) = (self.name_of(from), self.settings.protection);
-                let (to, channel) = (message.to, message.channel);
-                journal.note(JournalEntry::sent(from, to, guard, channel, &bytes));
             }
             self.report.messages.push(SentMessage {
                 from,

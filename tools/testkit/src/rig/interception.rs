@@ -68,7 +68,6 @@ impl Rig {
 
     /// Gives a party bytes as if they came from the wire. Messages sent in return are on their way.
     pub fn hand(&mut self, party: PartyId, bytes: &[u8]) -> Result<(), Error> {
-        self.note_planted(party, bytes);
         let outbox = self.step(party, RigInput::Bytes(Channel::Open, bytes))?;
         self.post(party, &outbox);
         Ok(())
@@ -89,7 +88,6 @@ impl Rig {
             }
             _ => Fate::Arrives,
         };
-        self.note_fate(delivery, &fate);
         match fate {
             Fate::Arrives => Some(delivery.bytes.to_vec()),
             Fate::Becomes(bytes) => Some(bytes),

@@ -184,7 +184,6 @@ impl Rig {
 
     /// Gives a party bytes as if they came from the wire. Messages sent in return are dropped.
     pub fn inject(&mut self, party: PartyId, bytes: &[u8]) -> Result<(), Error> {
-        self.note_planted(party, bytes);
         self.step(party, RigInput::Bytes(Channel::Open, bytes)).map(drop)
     }
 

@@ -14,7 +14,6 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 use crate::credentials::Credentials;
-use crate::rig::journal::RigJournal;
 use crate::rig::parties::{RigParties, RigParty, RigPresence};
 use crate::rig::report::{OperationReport, SentMessage};
 use crate::rig::trace::OperationTrace;
@@ -64,7 +63,6 @@ pub struct Rig {
     /// The adversary on the wire, if there is one.
     pub(super) adversary: Option<MessageFilter>,
     pub(super) trace: Option<Box<OperationTrace>>,
-    pub(super) journal: Option<RigJournal>,
     /// Whether controllers are restored from their saved state after every step.
     pub(super) restarts: bool,
 }
@@ -122,7 +120,6 @@ impl Rig {
             deployment: Vec::new(),
             adversary: None,
             trace: None,
-            journal: None,
             restarts: false,
         }
     }

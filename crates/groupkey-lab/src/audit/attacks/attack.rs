@@ -1,12 +1,11 @@
 //! An attack, and the finding about a scheme that it is tried on.
 
-use std::cell::RefCell;
 use std::ops::Deref;
 
 use groupkey::Suite;
 use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
 use groupkey::error::Unsupported;
-use groupkey_testkit::rig::{Guard, RigError, RigJournal};
+use groupkey_testkit::rig::{Guard, RigError};
 
 use crate::audit::audited_scheme::AuditedScheme;
 use crate::audit::claims::Claim;
@@ -36,11 +35,9 @@ pub struct Attack {
     pub(super) run: fn(&AttackTarget<'_>, u64) -> Result<AttackOutcome, RigError>,
 }
 
-/// The scheme that an attack is tried on, and the journals of the groups in which it is tried.
+/// The scheme that an attack is tried on.
 pub(super) struct AttackTarget<'a> {
     configuration: &'a Configuration,
-    /// One journal for each group, in order. None if nobody will read them.
-    journals: Option<RefCell<Vec<RigJournal>>>,
     /// How messages are signed, where they are.
     signing: Guard,
     /// The suite that was asked for.
@@ -70,19 +67,6 @@ impl Attack {
         seed: u64,
     ) -> Finding {
         self.run_on(&AttackTarget { suite, ..AttackTarget::of(configuration) }, seed)
-    }
-
-    /// Does the same, and returns the journals of the groups in which it was tried.
-    pub(in crate::audit) fn run_recorded(
-        &self,
-        configuration: &Configuration,
-        suite: Option<Suite>,
-        seed: u64,
-    ) -> (Finding, Vec<RigJournal>) {
-        let journals = Some(RefCell::default());
-        let target = AttackTarget { journals, suite, ..AttackTarget::of(configuration) };
-        let finding = self.run_on(&target, seed);
-        (finding, target.journals.map(RefCell::into_inner).unwrap_or_default())
     }
 
     pub(super) fn run_on(&self, target: &AttackTarget<'_>, seed: u64) -> Finding {
@@ -142,7 +126,7 @@ impl Attack {
 
 impl<'a> AttackTarget<'a> {
     pub(super) const fn of(configuration: &'a Configuration) -> Self {
-        Self { configuration, journals: None, signing: Guard::Signature, suite: None }
+        Self { configuration, signing: Guard::Signature, suite: None }
     }
 
     /// The same scheme, whose messages are signed in another way.
@@ -172,13 +156,6 @@ impl<'a> AttackTarget<'a> {
             true => Ok(suite),
             false => Err(RigError::Command(Unsupported::Suite.into())),
         }
-    }
-
-    /// Returns the journal of another group, if somebody will read it.
-    pub(super) fn journal(&self) -> Option<RigJournal> {
-        let journal = RigJournal::default();
-        self.journals.as_ref()?.borrow_mut().push(journal.clone());
-        Some(journal)
     }
 }
 

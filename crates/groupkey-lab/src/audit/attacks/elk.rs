@@ -84,9 +84,7 @@ fn group(target: &AttackTarget<'_>, lengths: [(&'static str, u32); 2], seed: u64
         latency: 0,
         ..Settings::default()
     };
-    let mut rig = Rig::new(target.scheme(), settings);
-    target.journal().into_iter().for_each(|journal| rig.record(journal));
-    rig
+    Rig::new(target.scheme(), settings)
 }
 
 /// The root key that the leaver got when it joined: the last key of the message to it.

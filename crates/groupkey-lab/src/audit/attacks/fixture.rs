@@ -67,9 +67,7 @@ pub(super) fn rig(configuration: &AttackTarget<'_>, guard: Guard, suite: Suite, 
         latency: 0,
         hostile: false,
     };
-    let mut rig = Rig::new(configuration.scheme(), settings);
-    configuration.journal().into_iter().for_each(|journal| rig.record(journal));
-    rig
+    Rig::new(configuration.scheme(), settings)
 }
 
 /// Returns how the scheme's messages are protected by default.

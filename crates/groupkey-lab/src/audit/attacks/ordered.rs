@@ -10,7 +10,7 @@ use groupkey::{
     Party, PartyId, Recipient, Suite,
 };
 use groupkey_testkit::credentials::Credentials;
-use groupkey_testkit::rig::{JournalEntry, RigError, RigJournal};
+use groupkey_testkit::rig::RigError;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
@@ -132,7 +132,6 @@ struct Circle {
     seats: BTreeMap<u32, OrderedParty>,
     queue: VecDeque<(u32, Recipient, Vec<u8>)>,
     refusals: Vec<Error>,
-    journal: Option<RigJournal>,
     seed: u64,
 }
 
@@ -165,7 +164,6 @@ impl Circle {
             seats: BTreeMap::new(),
             queue: VecDeque::new(),
             refusals: Vec::new(),
-            journal: configuration.journal(),
             seed,
         };
         let members = [EVICTED, 1, 2, 3].map(MemberId);
@@ -195,9 +193,6 @@ impl Circle {
     }
 
     fn command(&mut self, member: u32, command: Command<'_>) {
-        if let Some(journal) = &self.journal {
-            journal.note(JournalEntry::told(fixture::party(member).to_string(), &command));
-        }
         let given = self.step(member, |cx, party| cx.command(party, command));
         self.refusals.extend(given.err());
     }
@@ -251,19 +246,7 @@ impl Circle {
         let mut cx =
             Context::new(setting, me, protection, &mut seat.rng, 0, &mut outbox, &mut probe)
                 .with_peer_keys(&peer_keys);
-        let before = key_of(&seat.party);
-        let acted = act(&mut cx, &mut seat.party);
-        let after = key_of(&seat.party).filter(|key| before.as_ref() != Some(key));
-        if let Some(journal) = &self.journal {
-            let refused =
-                acted.as_ref().err().map(|error| JournalEntry::refused(me.to_string(), error));
-            let sent = outbox.messages().filter(|_| acted.is_ok()).map(|sent| {
-                JournalEntry::sent(me.to_string(), sent.to, guard, sent.channel, sent.bytes)
-            });
-            let learned = after.map(|key| JournalEntry::learned(me.to_string(), key));
-            sent.chain(refused).chain(learned).for_each(|entry| journal.note(entry));
-        }
-        acted?;
+        act(&mut cx, &mut seat.party)?;
         let sent = outbox.messages().map(|sent| (member, sent.to, sent.bytes.to_vec()));
         self.queue.extend(sent);
         Ok(())
