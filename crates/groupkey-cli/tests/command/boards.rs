@@ -12,21 +12,17 @@ const POWER: &str = "../../examples/power";
 
 #[test]
 fn a_log_of_a_meter_gives_joules_of_its_marks() {
-    let read = json(&format!("device energy --log {POWER}/plain.csv --json"));
+    let read = json(&format!("device energy --log {POWER}/rekey.csv --json"));
     assert_eq!(read["method"], Value::from("meter"));
     let operation = &read["operations"][0];
     assert_eq!((&operation["operation"], &operation["measured"]), (&"rekey".into(), &2.into()));
     let gross = operation["gross_joule"]["value"].as_f64().expect("a number");
     assert!((gross - 0.4 * 0.150).abs() < 0.006, "{operation}");
 
-    let marked = format!("--markers {POWER}/wt310-markers.csv");
-    let printed = groupkey(&format!("device energy --log {POWER}/wt310.csv {marked}")).success();
+    let printed = groupkey(&format!("device energy --log {POWER}/s004.csv")).success();
     assert!(printed.contains("update") && printed.contains("net J"), "{printed}");
-    // Markers that are an hour late mark nothing that the log has.
-    let late = groupkey(&format!("device energy --log {POWER}/wt310.csv {marked} --offset 3600"));
-    assert!(late.success().contains("the log does not reach its ends"));
     let other = json(&format!(
-        "device energy --log {POWER}/plain.csv --idle 0.05 --error-percent 1 --error-watt 0 --json"
+        "device energy --log {POWER}/rekey.csv --idle 0.05 --error-percent 1 --error-watt 0 --json"
     ));
     assert_eq!(other["idle_watt"]["value"], 0.05);
     assert_eq!(other["reading_error"]["of_reading"], 0.01);
@@ -35,7 +31,7 @@ fn a_log_of_a_meter_gives_joules_of_its_marks() {
 #[test]
 fn a_wrong_log_is_refused_with_its_place_and_what_to_do() {
     let folder = Folder::new();
-    folder.file("log.csv", "time_s,watt\n0,10\n1,x\n");
+    folder.file("log.csv", "seconds,watts,marker\n0,10,\n1,x,\n");
     let refused = |arguments: &[&str]| {
         let finished = groupkey_in(folder.path(), arguments);
         assert_eq!(finished.code, 2, "{finished:?}");
@@ -45,8 +41,7 @@ fn a_wrong_log_is_refused_with_its_place_and_what_to_do() {
     assert!(told.contains("log.csv:3:1:") && told.contains("docs/devices.md"), "{told}");
     let told = refused(&["device", "energy", "--log", "none.csv"]);
     assert!(told.contains("none.csv"), "{told}");
-    refused(&["device", "energy", "--log", "log.csv", "--interval", "-3"]);
-    refused(&["device", "energy", "--log", "log.csv", "--offset", "1"]);
+    refused(&["device", "energy", "--log", "log.csv", "--idle", "-3"]);
 }
 
 #[test]

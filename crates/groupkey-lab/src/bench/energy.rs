@@ -2,20 +2,18 @@
 //!
 //! An error is the half width of an interval. Errors propagate by Gauss's formula for independent
 //! errors. There are two ways to an energy, and a result names its [`EnergyMethod`]. A meter's log
-//! is read ([`PowerLog`]) and integrated where it is marked ([`marked()`]), or a device profile
+//! is read ([`PowerLog`]) and integrated where it is marked ([`PowerLog::marked`]), or a device profile
 //! prices counted primitives ([`Device::energy`](crate::device::DeviceProfile::energy)).
 
 mod equations;
 mod marked_operations;
 mod meter_log;
-mod operation_marks;
 mod power_log;
 
 pub use self::equations::{
     CR123A_JOULE, EnergyMethod, PowerMeter, batteries, battery_actions, efficiency, gross_energy,
     mean_power, mean_time, net_energy, throughput,
 };
-pub use self::marked_operations::{MarkedOperations, idle_power, marked};
+pub use self::marked_operations::MarkedOperations;
 pub use self::meter_log::{MeterLog, Reading};
-pub use self::operation_marks::OperationMark;
-pub use self::power_log::PowerLog;
+pub use self::power_log::{OperationMark, PowerLog};

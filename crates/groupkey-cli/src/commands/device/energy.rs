@@ -6,9 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use groupkey_choose::number::significant;
 use groupkey_lab::bench::Deviation;
-use groupkey_lab::bench::energy::{
-    MarkedOperations, OperationMark, PowerLog, PowerMeter, idle_power, marked,
-};
+use groupkey_lab::bench::energy::{MarkedOperations, PowerLog, PowerMeter};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -19,34 +17,14 @@ use crate::table::{Column, Table};
 #[command(after_help = "\
 Examples:
   groupkey device energy --log power.csv
-  groupkey device energy --log wt310.csv --markers run.csv --offset -0.25
   groupkey device energy --log power.csv --error-percent 2 --error-watt 0.0033 --json
 
-A file of markers has the heading time_s,label. A label runs until the next line; idle ends it.
-docs/devices.md has the formats and the errors.")]
+The log has the heading seconds,watts,marker. The marker is the operation that runs, or empty.
+docs/devices.md has the errors.")]
 pub(crate) struct EnergyArguments {
-    /// The meter's log, a CSV file: time_s,watt,marker, or as a Yokogawa WT310 has it.
+    /// The meter's log, a CSV file: seconds,watts,marker.
     #[arg(long, value_name = "FILE")]
     log: PathBuf,
-
-    /// When which operation ran: time_s,label [default: what the log itself marks].
-    #[arg(long, value_name = "FILE")]
-    markers: Option<PathBuf>,
-
-    /// Seconds that the log's clock is ahead of the markers'.
-    #[arg(
-        long,
-        value_name = "S",
-        default_value_t = 0.0,
-        allow_negative_numbers = true,
-        requires = "markers",
-        value_parser = finite
-    )]
-    offset: f64,
-
-    /// Time between readings (s), for a log that only numbers them.
-    #[arg(long, value_name = "S", value_parser = positive)]
-    interval: Option<f64>,
 
     /// Idle power (W) [default: the mean outside of the marks].
     #[arg(long, value_name = "W", value_parser = positive)]
@@ -67,30 +45,21 @@ pub(crate) struct EnergyArguments {
 
 /// Reads the log and prints what its marked operations took.
 pub(crate) fn run(arguments: &EnergyArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let read = PowerLog::load(&arguments.log, arguments.interval)
-        .map_err(|error| Failure::input(error.to_string()).with_help(PAGE))?;
-    let marks = match &arguments.markers {
-        None => read.marks.clone(),
-        Some(path) => {
-            let marks = OperationMark::load(path)
-                .map_err(|error| Failure::input(error.to_string()).with_help(PAGE))?;
-            marks.into_iter().map(|mark| mark.later_by(arguments.offset)).collect()
-        }
-    };
+    let read = PowerLog::load(&arguments.log).map_err(|error| {
+        Failure::input(error.to_string()).with_help("docs/devices.md describes the file")
+    })?;
     let meter = meter(arguments);
     let idle = match arguments.idle {
         Some(value) => Some(Deviation { value, error: 0.0 }),
-        None => idle_power(&read.log, &marks, meter),
+        None => read.idle_power(meter),
     };
-    let found = marked(&read.log, &marks, meter, idle);
+    let found = read.marked(meter, idle);
     if arguments.json {
         writeln!(out, "{:#}", object(&read, meter, idle, &found))?;
         return Ok(());
     }
     print(&read, meter, idle, &found, out)
 }
-
-const PAGE: &str = "docs/devices.md describes the files";
 
 fn meter(arguments: &EnergyArguments) -> PowerMeter {
     let PowerMeter { of_reading, of_range_watt } = PowerMeter::WT310;
@@ -123,13 +92,12 @@ fn print(
         meter.of_range_watt,
     )?;
     if found.is_empty() {
-        writeln!(out, "Nothing is marked: give a file of markers with --markers.")?;
+        writeln!(out, "Nothing is marked: name what runs in the column marker.")?;
         return Ok(());
     }
     let mut table = Table::new([
         Column::text("operation"),
         Column::number("measured"),
-        Column::number("not"),
         Column::number("s"),
         Column::number("gross J"),
         Column::number("net J"),
@@ -138,22 +106,14 @@ fn print(
     for one in found {
         table.row([
             one.label.clone(),
-            one.measured.to_string(),
-            one.unresolved.to_string(),
-            with_error(one.seconds),
-            with_error(one.gross),
+            one.count.to_string(),
+            with_error(Some(one.seconds)),
+            with_error(Some(one.gross)),
             with_error(one.net),
             one.spread.map_or_else(|| "-".to_owned(), significant),
         ]);
     }
     write!(out, "{table}")?;
-    if found.iter().any(|one| one.unresolved > 0) {
-        writeln!(
-            out,
-            "\nnot: fewer than two readings lie within the operation, or the log does not reach its \
-             ends."
-        )?;
-    }
     Ok(())
 }
 
@@ -169,10 +129,9 @@ fn object(
     let operations = found.iter().map(|one| {
         json!({
             "operation": one.label,
-            "measured": one.measured,
-            "unresolved": one.unresolved,
-            "seconds": figure(one.seconds),
-            "gross_joule": figure(one.gross),
+            "measured": one.count,
+            "seconds": figure(Some(one.seconds)),
+            "gross_joule": figure(Some(one.gross)),
             "net_joule": figure(one.net),
             "spread_joule": one.spread,
         })

@@ -40,22 +40,10 @@ impl MeterLog {
     /// Returns the readings from one time to another (s) as a log of their own; `None` if they are
     /// fewer than two.
     pub fn between(&self, start: f64, end: f64) -> Option<Self> {
-        let readings = self.within(start, end);
+        let from = self.readings.partition_point(|reading| reading.seconds < start);
+        let to = self.readings.partition_point(|reading| reading.seconds <= end);
+        let readings = self.readings.get(from..to).unwrap_or_default();
         (readings.len() >= 2).then(|| Self { readings: readings.to_vec() })
-    }
-
-    /// Returns the log from exactly one time to another (s), with a reading at each end on the
-    /// straight line between its neighbours. `None` if fewer than two readings lie within, or if
-    /// the log does not reach the ends.
-    pub fn cut(&self, start: f64, end: f64) -> Option<Self> {
-        let within = self.within(start, end);
-        let [first, .., last] = within else { return None };
-        let (begin, stop) = (self.at(start)?, self.at(end)?);
-        let mut readings = Vec::with_capacity(within.len() + 2);
-        readings.extend((begin.seconds < first.seconds).then_some(begin));
-        readings.extend_from_slice(within);
-        readings.extend((stop.seconds > last.seconds).then_some(stop));
-        Some(Self { readings })
     }
 
     /// Returns the time between the two readings around a time (s).
@@ -63,24 +51,6 @@ impl MeterLog {
         let after = self.readings.partition_point(|reading| reading.seconds <= seconds);
         let after = after.clamp(1, self.readings.len() - 1);
         self.readings[after].seconds - self.readings[after - 1].seconds
-    }
-
-    fn within(&self, start: f64, end: f64) -> &[Reading] {
-        let from = self.readings.partition_point(|reading| reading.seconds < start);
-        let to = self.readings.partition_point(|reading| reading.seconds <= end);
-        self.readings.get(from..to).unwrap_or_default()
-    }
-
-    /// Returns the reading at a time between two others, on the straight line between them.
-    fn at(&self, seconds: f64) -> Option<Reading> {
-        let after = self.readings.partition_point(|reading| reading.seconds < seconds);
-        let next = self.readings.get(after)?;
-        if next.seconds == seconds {
-            return Some(*next);
-        }
-        let before = self.readings.get(after.checked_sub(1)?)?;
-        let share = (seconds - before.seconds) / (next.seconds - before.seconds);
-        Some(Reading { seconds, watt: before.watt + share * (next.watt - before.watt) })
     }
 
     /// Returns the energy (J): the integral of the power along straight lines between readings.
@@ -124,20 +94,9 @@ mod tests {
         let end = log.between(0.5, 3.0).expect("two readings");
         assert!((end.energy(PowerMeter::WT310).value - 0.6).abs() < 1e-12);
         assert_eq!(log.between(1.5, 3.0), None);
-    }
-
-    #[test]
-    fn a_cut_ends_on_straight_lines() {
-        let log = log(&[(0.0, 0.0), (1.0, 1.0), (2.0, 1.0), (3.0, 0.0)]).expect("a log");
-        let part = log.cut(0.5, 2.5).expect("two readings within");
-        assert!((part.energy(PowerMeter::WT310).value - 1.75).abs() < 1e-12);
-        assert_eq!(part.duration(), 2.0);
-        assert_eq!(log.cut(0.0, 3.0).as_ref(), Some(&log));
-        assert_eq!(log.cut(-1.0, 2.0), None);
-        assert_eq!(log.cut(1.2, 1.8), None);
         assert_eq!(
             (log.spacing_at(-5.0), log.spacing_at(1.5), log.spacing_at(9.0)),
-            (1.0, 1.0, 1.0)
+            (1.0, 2.0, 2.0)
         );
     }
 
