@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 class Table:
     """Rows with named columns, in Arrow's memory format.
 
-    The columns are those of the command's `summary.csv`; `docs/results.schema.json` describes
-    each with its unit. Names end in the unit: `_ms`, `_bytes`, `_percent`. Text is `large_string`, whole numbers are
-    `uint64`, other numbers `double`; what a row does not have is null.
+    The columns are those of the command's `summary.csv`. Names end in the unit: `_ms`, `_bytes`, `_percent`. Text is
+    `large_string`, whole numbers are `uint64`, other numbers `double`; what a row does not have is null.
 
     Anything that knows the Arrow PyCapsule interface takes a table: `pyarrow.table(t)`, `polars.DataFrame(t)`,
     `pandas.DataFrame.from_arrow(t)`, and `duckdb.sql("from t")`.

@@ -55,10 +55,10 @@ pub use groupkey::catalogue::growth::Role;
 
 /// A row for tests.
 #[cfg(test)]
-mod example {
+pub(crate) mod example {
     use super::{BenchRow, CountedPrimitive, MessageTraffic};
 
-    pub(super) fn row(scheme: &str, members: u32) -> BenchRow {
+    pub(crate) fn row(scheme: &str, members: u32) -> BenchRow {
         let messages = u64::from(members);
         let unicast =
             MessageTraffic { messages, payload_bytes: 26 * messages, wire_bytes: 51 * messages };

@@ -1,6 +1,6 @@
 """Sums of all numbers in rows.jsonl and rows.csv of a folder, as pandas and DuckDB see them.
 
-Arguments: the folder, and the JSON Schema of a line. Before anything else, every line must be as the schema
+Argument: the folder, which has the JSON Schema of a line, too. Before anything else, every line must be as the schema
 says, and no line with a field too many, too few or of another type may be.
 """
 
@@ -12,11 +12,11 @@ import duckdb
 import jsonschema
 import pandas
 
-folder, schema_path = map(Path, sys.argv[1:])
+folder = Path(sys.argv[1])
 
 
 def validate(lines):
-    schema = json.loads(schema_path.read_text())
+    schema = json.loads((folder / "schema.json").read_text())
     validator = jsonschema.Draft202012Validator
     validator.check_schema(schema)
     header, row = json.loads(lines[0]), json.loads(lines[1])
