@@ -1,22 +1,9 @@
 //! The equations of S003 and S004.
 
-use serde::{Deserialize, Serialize};
-
 use crate::statistics::Deviation;
 
 /// Energy of a CR123A lithium battery (J), from S004 section V.C.
 pub const CR123A_JOULE: f64 = 4_650.0;
-
-/// How an energy was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub enum EnergyMethod {
-    /// A power meter's log was integrated.
-    Meter,
-    /// Counted primitives were priced by a device profile.
-    Model,
-}
 
 /// The error of a power meter: a part of the reading, and a part of the range.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,13 +30,11 @@ impl PowerMeter {
 /// Returns the mean of the times of single actions (s) and its error: S003's equations 20 to 22,
 /// S004's 23 and 24. `None` if there are no times.
 pub fn mean_time(seconds: &[Deviation]) -> Option<Deviation> {
-    mean(seconds.iter().copied())
-}
-
-/// Returns the mean power (W) of readings at equal intervals of time, and its error: S003's
-/// equations 25 to 27, S004's 16 to 18. `None` if there are no readings.
-pub fn mean_power(watt: &[f64], meter: PowerMeter) -> Option<Deviation> {
-    mean(watt.iter().map(|&value| Deviation { value, error: meter.error(value) }))
+    let count = seconds.len() as f64;
+    let (sum, variance) = seconds.iter().fold((0.0, 0.0), |(sum, variance), deviation| {
+        (sum + deviation.value, variance + deviation.error.powi(2))
+    });
+    (count > 0.0).then(|| Deviation { value: sum / count, error: variance.sqrt() / count })
 }
 
 /// Returns the throughput (actions a second, or bits a second) and its error: S003's equations 28
@@ -94,39 +79,12 @@ pub fn battery_actions(joule: f64, efficiency: Deviation) -> Deviation {
     Deviation { value: joule * efficiency.value, error: joule * efficiency.error }
 }
 
-/// Returns how many batteries of this energy (J) an energy empties, and the error. `None` if a
-/// battery has no energy.
-pub fn batteries(energy: Deviation, joule: f64) -> Option<Deviation> {
-    (joule > 0.0).then(|| Deviation { value: energy.value / joule, error: energy.error / joule })
-}
-
-fn mean(values: impl ExactSizeIterator<Item = Deviation>) -> Option<Deviation> {
-    let count = values.len() as f64;
-    let (sum, variance) = values.fold((0.0, 0.0), |(sum, variance), deviation| {
-        (sum + deviation.value, variance + deviation.error.powi(2))
-    });
-    (count > 0.0).then(|| Deviation { value: sum / count, error: variance.sqrt() / count })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn deviation(value: f64, error: f64) -> Deviation {
         Deviation { value, error }
-    }
-
-    /// S004 section V.C: 0.20504 W idle, 0.21803 W in updates, with an error of 0.00027 W.
-    #[test]
-    fn the_meters_error_is_the_published_one_after_nine_seconds() {
-        let updates = mean_power(&[0.21803; 9], PowerMeter::WT310).expect("there are readings");
-        assert!((updates.value - 0.21803).abs() < 1e-12);
-        assert!((updates.error - 0.00027).abs() < 0.000_005, "{updates:?}");
-        // Nine seconds of idling have an error of 0.00027 W, too, not the printed 0.0028.
-        let idle = mean_power(&[0.20504; 9], PowerMeter::WT310).expect("there are readings");
-        assert!((idle.error - 0.00027).abs() < 0.000_005, "{idle:?}");
-        // 0.2 % of the range of 3 V and 100 mA.
-        assert!((PowerMeter::WT310.of_range_watt - 0.002 * 3.0 * 0.1).abs() < 1e-12);
     }
 
     /// S004 section V.C: a CR123A battery holds 4.65 kJ; at 7.6 updates a joule, 35,340 updates.
@@ -167,17 +125,13 @@ mod tests {
         assert_eq!((bits.value, bits.error), (2_000.0, 100.0));
         let mean = mean_time(&[deviation(1.0, 0.3), deviation(3.0, 0.4)]).expect("there are two");
         assert_eq!((mean.value, mean.error), (2.0, 0.25));
-        let used = batteries(deviation(9_300.0, 93.0), CR123A_JOULE).expect("it holds some");
-        assert!((used.value - 2.0).abs() < 1e-12 && (used.error - 0.02).abs() < 1e-12);
     }
 
     #[test]
     fn nothing_is_divided_by_nothing() {
         assert_eq!(mean_time(&[]), None);
-        assert_eq!(mean_power(&[], PowerMeter::WT310), None);
         assert_eq!(throughput(1.0, 1, deviation(0.0, 0.0)), None);
         assert_eq!(throughput(1.0, 1, deviation(f64::NAN, 0.0)), None);
         assert_eq!(efficiency(deviation(1.0, 0.0), deviation(0.0, 0.0)), None);
-        assert_eq!(batteries(deviation(1.0, 0.0), 0.0), None);
     }
 }

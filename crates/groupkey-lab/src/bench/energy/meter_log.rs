@@ -113,6 +113,8 @@ mod tests {
         let readings: Vec<_> = (0..10).map(|second| (f64::from(second), 0.21803)).collect();
         let power = log(&readings).expect("a log").mean_power(PowerMeter::WT310);
         assert!((power.value - 0.21803).abs() < 1e-12);
+        // 0.2 % of the range of 3 V and 100 mA.
+        assert!((PowerMeter::WT310.of_range_watt - 0.002 * 3.0 * 0.1).abs() < 1e-12);
         assert!((power.error - 0.00027).abs() < 0.00001, "{power:?}");
     }
 }

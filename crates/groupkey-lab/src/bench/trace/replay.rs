@@ -15,7 +15,6 @@ use groupkey_testkit::rig::{OperationReport, Rig, RigError, Settings};
 use serde::{Deserialize, Serialize};
 
 use super::events::{JoinOrLeave, Trace, TraceEvent};
-use crate::bench::energy::EnergyMethod;
 use crate::bench::file::{counts_of, deviation, traffic};
 use crate::bench::samples::counts;
 use crate::bench::{CountedPrimitive, Deviation, MessageTraffic, Reach, Role};
@@ -84,10 +83,8 @@ pub struct ReplayRow {
     pub device_seconds: Option<f64>,
     /// Time of the party that computes longest (s).
     pub busiest_seconds: Option<f64>,
-    /// Energy of that party's computation on the device, idling included (J).
+    /// Energy of that party's computation on the device, idling included (J): modelled.
     pub busiest_joule: Option<Deviation>,
-    /// How the energy was found.
-    pub energy_method: Option<EnergyMethod>,
 }
 
 /// Why a trace cannot be run through a scheme.
@@ -285,7 +282,6 @@ impl TraceReplay {
             device_seconds: priced.map(|(_, costs)| costs.time(&meter).value),
             busiest_seconds: busiest.map(|(seconds, _)| seconds),
             busiest_joule: joule,
-            energy_method: joule.map(|_| EnergyMethod::Model),
         })
     }
 }
