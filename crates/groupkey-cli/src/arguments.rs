@@ -59,7 +59,7 @@ Choose and compare:
   trace       random joins and leaves, made or replayed
   device      profiles of devices: what primitives cost in time and energy
 
-Run a live group:
+Run a live group (needs the feature `live`, which installed programs have):
   demo        a broker, a service and members in this process
   serve       the service: it admits members and manages the group's key
   ctl         an operator's commands to a service: members, evict, rekey, scheme

@@ -11,6 +11,7 @@ use crate::output;
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The member was evicted. Starting it again changes nothing.
+    #[cfg_attr(not(feature = "live"), expect(dead_code, reason = "only a member is evicted"))]
     Evicted(Explanation),
     /// The arguments or an input file are wrong.
     Input(Explanation),
@@ -33,6 +34,7 @@ pub(crate) struct Explanation {
 
 impl Failure {
     /// Reports that the member was evicted.
+    #[cfg(feature = "live")]
     pub(crate) fn evicted(message: impl Into<String>) -> Self {
         Self::Evicted(Explanation { message: message.into(), help: None })
     }
@@ -75,6 +77,7 @@ impl Failure {
 
     /// Makes a closed standard output a failure, for a command that runs until it is told to end.
     /// The process that started the command should know, and may start it again.
+    #[cfg(feature = "live")]
     pub(crate) fn of_one_that_should_run_on(self) -> Self {
         match self {
             Self::OutputClosed => Self::running("standard output was closed by its reader"),

@@ -63,6 +63,7 @@ impl Table {
 
     /// Returns a row as it stands under this table's headings, for a table that is printed as it
     /// grows. Its cells are no wider than the headings.
+    #[cfg(feature = "live")]
     pub(crate) fn line(&self, cells: impl IntoIterator<Item = String>) -> String {
         let mut with_it = Self { columns: self.columns.clone(), table: self.table.clone() };
         with_it.row(cells);

@@ -29,6 +29,7 @@ pub(crate) fn scheme() -> impl TypedValueParser<Value = &'static Scheme> {
 
 /// Parses a scheme, and lists those with a controller. The others are accepted too, so that the
 /// command can tell the user what to do.
+#[cfg(feature = "live")]
 pub(crate) fn scheme_with_controller() -> impl TypedValueParser<Value = &'static Scheme> {
     let all = registry::schemes().map(|scheme| (scheme.id, scheme, scheme.name));
     offered(all, |scheme| scheme.has_controller())
