@@ -1,5 +1,5 @@
 //! How costs grow with the group: each scheme's cost table, in a form that a test can compare with
-//! real runs (`groupkey-lab`, `tests/laboratory/growth.rs`).
+//! real runs (`groupkey-lab`, `tests/it/growth.rs`).
 
 use crate::identity::PartyId;
 use crate::party::Operation;

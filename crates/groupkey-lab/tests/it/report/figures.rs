@@ -5,7 +5,7 @@ use std::fs;
 
 use groupkey_lab::report::{FigureFile, Report, figures};
 
-use crate::{between, pictures, synthetic};
+use super::{between, pictures, synthetic};
 
 #[test]
 fn every_figure_is_a_file() {

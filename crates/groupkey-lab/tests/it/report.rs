@@ -13,7 +13,7 @@ use std::{env, fs};
 
 use serde_json::Value;
 
-use crate::browser::Browser;
+use self::browser::Browser;
 
 /// What nobody should call a scheme.
 const HOSTILE: &str = "</script><script>alert('x')</script>\"'&<b>";

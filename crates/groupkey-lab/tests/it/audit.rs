@@ -11,7 +11,7 @@ use groupkey_lab::audit::{
 };
 use groupkey_testkit::rig::{Rig, Settings};
 
-use crate::planted::{FAULTS, Fault, PLANTED};
+use self::planted::{FAULTS, Fault, PLANTED};
 
 /// All histories of three events in groups of up to four.
 const SHORT: SearchDepth = SearchDepth { sampled: 0, ..SearchDepth::QUICK };

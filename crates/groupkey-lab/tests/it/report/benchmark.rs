@@ -7,7 +7,7 @@ use groupkey_lab::audit::{Finding, Found, SearchMethod};
 use groupkey_lab::bench::{BenchHeader, BenchRow, CountedPrimitive, Deviation, MessageTraffic};
 use groupkey_lab::report::{PrintedQuantity, PrintedValue, Report, Reproduction, render};
 
-use crate::{DESKTOP, HOSTILE, between, checked, document, number, shown, synthetic};
+use super::{DESKTOP, HOSTILE, between, checked, document, number, shown, synthetic};
 
 const SIZES: [u32; 6] = [2, 10, 100, 1_000, 10_000, 55_000];
 

@@ -10,7 +10,7 @@ use groupkey_choose::requirements::Requirements;
 use groupkey_lab::choose::winner_maps::{Map, MapKind, Winner, map};
 use groupkey_lab::report::{Choice, render_choice};
 
-use crate::{HOSTILE, checked, shown};
+use super::{HOSTILE, checked, shown};
 
 #[test]
 fn names_are_text_and_the_data_are_the_decision() {

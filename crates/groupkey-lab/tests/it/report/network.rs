@@ -4,7 +4,7 @@ use groupkey_choose::number::grouped;
 use groupkey_lab::report::{Report, Reproduction, render};
 use groupkey_lab::results::NetworkRow;
 
-use crate::{between, checked, number, shown, synthetic};
+use super::{between, checked, number, shown, synthetic};
 
 #[test]
 fn every_figure_is_there_with_both_panels() {
