@@ -34,7 +34,7 @@ Examples:
   groupkey device show lte-m > my-radio.toml
   groupkey device measure --out my-host.toml
   groupkey device measure --target cortex-m4 --out my-cortex-m4.toml
-  groupkey device measure --printed nrf52840.txt --out nrf52840.toml
+  groupkey device measure --printed esp32-c3.txt --out esp32-c3.toml
   groupkey device energy --log power.csv
   groupkey device run --target cortex-m4 --name truck-7 --psk truck-7.psk --service-key KEY
   groupkey device show my-host.toml")]

@@ -1,7 +1,7 @@
 //! A profile of a board that measured itself: the cycles of each primitive of this library.
 //!
-//! The program `cycles` of `firmware/boards` prints them over the board's serial port: first `cycles`, the
-//! board's name, its clock in hertz and the emulated processor that has its core; then a line for each
+//! The program `cycles` of `firmware/boards/esp32` prints them over the board's serial port: first `cycles`,
+//! the board's name, its clock in hertz and the emulated processor that has its core; then a line for each
 //! figure, and `end`. What takes more memory than the board has is not measured: the emulated processor's
 //! instructions stand in for it, one a cycle.
 
@@ -98,7 +98,7 @@ struct FirstLine<'a> {
     target: Target,
 }
 
-/// Reads the first line: `cycles nrf52840 64000000 cortex-m4`.
+/// Reads the first line: `cycles esp32-c3 160000000 rv32imac`.
 fn beginning(line: &str) -> Option<FirstLine<'_>> {
     let words = line.strip_prefix("cycles ")?.split(' ').collect::<Vec<_>>();
     let [name, hertz, target] = words.try_into().ok()?;
