@@ -84,7 +84,7 @@ impl Target {
         self.check_tools()?;
         let builds = Path::new("../../target/firmware").join(self.triple());
         let mut cargo = self.cargo("build", &package, &builds);
-        cargo.args(["--release", "--config", "../small.toml"]).stdout(Stdio::null());
+        cargo.args(["--profile", "flash", "--config", "../small.toml"]).stdout(Stdio::null());
         cargo.env_remove("GROUPKEY_SCHEME");
         if let Some(scheme) = scheme {
             assert!(scheme.has_controller(), "the firmware has no peers");
@@ -93,7 +93,7 @@ impl Target {
             cargo.env("GROUPKEY_SCHEME", scheme.id);
         }
         self.build(&mut cargo)?;
-        let built = package.join(builds).join(self.triple()).join("release/live");
+        let built = package.join(builds).join(self.triple()).join("flash/live");
         let Some(scheme) = scheme else { return Ok(built) };
         // The next build, of another scheme, has the same name.
         let own = built.with_file_name(format!("live-{}", scheme.id));
