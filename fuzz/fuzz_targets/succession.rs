@@ -178,7 +178,6 @@ impl Group {
     }
 }
 
-/// Whether these are the members, and all have the key.
 fn is_whole(room: &VirtualGroup, members: &[u32]) -> bool {
     let Some((epoch, key)) = room.service.group_key() else { return false };
     room.service.change_under_way().is_none()

@@ -187,7 +187,6 @@ fn candidates(title: &'static str, assessments: &[Assessment], left_out: Option<
     })
 }
 
-/// What is out, and why.
 fn out(all: &[ExcludedScheme], depth: AnswerDepth) -> Vec<String> {
     let width = all.iter().map(|one| one.scheme.len()).max().unwrap_or(0);
     let mut lines = Vec::new();
@@ -276,7 +275,6 @@ mod tests {
         assert!(!text.contains("again:"), "{text}");
     }
 
-    /// The words of an answer, whatever its blocks are.
     fn told(decision: &Decision, depth: AnswerDepth) -> String {
         let commands = [("what is counted", "groupkey bench".to_owned())];
         let Answer(blocks) = Answer::new(decision, &Requirements::default(), depth, &commands);

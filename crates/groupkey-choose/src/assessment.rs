@@ -73,7 +73,6 @@ const NO_POWER: &str = "its profile has no power; give it [power.idle] and [powe
 /// A change of the key, and how often it happens.
 struct ChangeRate {
     sample: Estimate<Sample>,
-    /// Changes a day.
     rate: f64,
 }
 
@@ -213,7 +212,6 @@ fn memory(
     (working.map(WorkingMemory::counted), known.and_then(|known| known.flash))
 }
 
-/// The sums of a day.
 #[derive(Default)]
 struct Day {
     changes: f64,
@@ -339,7 +337,6 @@ impl MemberEnergy {
 
 const NONE: (f64, f64) = (0.0, 0.0);
 
-/// Seconds of a day.
 const DAY: f64 = 86_400.0;
 
 /// What a party sends and receives in an operation, headers of MQTT, TCP and IP and the

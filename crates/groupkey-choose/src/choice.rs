@@ -145,7 +145,6 @@ pub fn assess_on(
     Ok(assessed)
 }
 
-/// The candidates, and what is known of them.
 struct CandidateSet<'a> {
     grounds: Grounds<'a>,
     devices: GroupDevices,
@@ -367,7 +366,6 @@ fn is_same_scheme(one: Option<&Candidate>, other: &Candidate) -> bool {
     one.is_some_and(|one| one.variant.scheme == other.variant.scheme)
 }
 
-/// A requirement that is varied by itself.
 struct VariedRequirement {
     get: fn(&Requirements) -> f64,
     set: fn(&mut Requirements, f64),

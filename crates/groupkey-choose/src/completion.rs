@@ -421,7 +421,6 @@ impl<'a> Leg<'a> {
     }
 }
 
-/// Latencies by rarity.
 #[derive(Clone)]
 struct LatencyColumn<'a> {
     rarities: &'a [f64],
@@ -429,7 +428,6 @@ struct LatencyColumn<'a> {
 }
 
 impl LatencyColumn<'_> {
-    /// Returns latencies between these and others.
     fn mixed(&self, other: &Self, share: f64) -> Self {
         let pairs = self.values.iter().zip(&other.values);
         let values = pairs.map(|(own, others)| (others - own).mul_add(share, *own));

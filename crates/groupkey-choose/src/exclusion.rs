@@ -164,7 +164,6 @@ pub(crate) fn by_nature(
     reasons
 }
 
-/// Returns what of a variant a quantum computer breaks.
 fn breakable(scheme: &Scheme) -> String {
     let unsuited = Suite::named(POST_QUANTUM).and_then(|suite| scheme.unsuited_to(suite));
     match (unsuited, scheme.assumption) {

@@ -139,7 +139,6 @@ fn wanted(expected: &str) -> &str {
     }
 }
 
-/// Returns what serde found as it stands in the file.
 fn given(found: &str) -> &str {
     match found {
         "map" => "a table",

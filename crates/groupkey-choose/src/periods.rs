@@ -69,7 +69,6 @@ mod tests {
     /// What a device or an operator asks for.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum Request {
-        /// A device joins.
         Join,
         /// A member leaves or is evicted.
         Leave,

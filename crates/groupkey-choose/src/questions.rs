@@ -179,7 +179,6 @@ fn gain(yes: usize, all: usize) -> f64 {
 /// Gains that differ by less are the same.
 const LEAST: f64 = 1e-9;
 
-/// Returns the schemes of which some candidate meets the requirements.
 fn meeting(
     requirements: &Requirements,
     grounds: &Grounds<'_>,

@@ -46,7 +46,6 @@ pub fn own_schemes() -> impl Iterator<Item = &'static Scheme> {
     BROUGHT.get().into_iter().flatten().copied().chain(LENT.with_borrow(Clone::clone))
 }
 
-/// Refuses schemes that have the id of another one.
 fn require_new_ids(
     known: impl IntoIterator<Item = &'static Scheme>,
     schemes: &[&'static Scheme],

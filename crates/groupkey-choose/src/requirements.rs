@@ -380,7 +380,6 @@ impl Devices {
 }
 
 impl NetworkConditions {
-    /// Returns the share of the time in which a link has failed.
     fn outage_share(&self) -> f64 {
         let (an_hour, length) = self.outages.zip(self.outage_length).unwrap_or_default();
         an_hour * length / 3_600.0

@@ -1,6 +1,5 @@
 //! Names that nobody knows, and the known ones that were probably meant.
 
-/// Says that a name is unknown, which known one is nearest, and which there are.
 pub(crate) fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.collect();
     let list = known.join(", ");

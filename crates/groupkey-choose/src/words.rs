@@ -24,7 +24,6 @@ pub fn candidate(candidate: &Candidate) -> String {
     format!("{} with {}", named(&candidate.variant.scheme), form(candidate))
 }
 
-/// Returns a scheme's id with its name and provenance.
 fn named(scheme: &str) -> String {
     match registry::scheme(scheme) {
         Some(known) => format!("{scheme} ({}; {})", known.name, known.provenance.name()),
@@ -137,7 +136,6 @@ fn precedence(best: &Assessment, next: &Assessment) -> String {
     }
 }
 
-/// Returns what would decide for the one that comes next.
 fn deciding(decision: &Decision, best: &Assessment, next: &Assessment) -> String {
     let scheme = &next.candidate.variant.scheme;
     let is_theirs = |turn: &&TippingPoint| {
@@ -385,7 +383,6 @@ fn equals(decision: &Decision) -> Vec<String> {
     ]
 }
 
-/// Returns the sentence on what the recommended candidate costs.
 fn cost(decision: &Decision, best: &Assessment, requirements: &Requirements) -> String {
     let all = || decision.front.iter().chain(&decision.beaten);
     let is_simulated = best.figures.iter().any(|figure| figure.ground == Ground::Simulated);

@@ -14,7 +14,6 @@ pub(crate) struct WorkingMemory {
 }
 
 impl WorkingMemory {
-    /// What was counted of the whole member.
     pub(crate) const fn counted(bytes: Estimate<f64>) -> Self {
         Self { bytes, ground: Ground::Counted }
     }
@@ -28,7 +27,6 @@ impl WorkingMemory {
         is_hybrid.then_some(Self { bytes, ground: Ground::Modelled })
     }
 
-    /// Returns the figure.
     pub(crate) const fn figure(self) -> Figure {
         let Estimate { value, is_extrapolated } = self.bytes;
         let (quantity, interval) = (Quantity::Memory, (value, value));

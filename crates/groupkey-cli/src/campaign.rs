@@ -46,7 +46,6 @@ fn with_options(
     Ok(run(&options)?)
 }
 
-/// Returns the number of threads for which there are cores.
 pub(crate) fn all_cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }

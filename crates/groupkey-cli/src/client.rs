@@ -58,7 +58,6 @@ impl ServiceClient {
         self.read(request.send_json(body), path)
     }
 
-    /// Returns the number of the service's group.
     fn group(&self) -> Result<String, Failure> {
         let groups: GroupsView = self.fetch(GROUPS)?;
         let group = groups.groups.into_iter().next();

@@ -33,7 +33,6 @@ pub(crate) struct Explanation {
 }
 
 impl Failure {
-    /// Reports that the member was evicted.
     #[cfg(feature = "live")]
     pub(crate) fn evicted(message: impl Into<String>) -> Self {
         Self::Evicted(Explanation { message: message.into(), help: None })
@@ -85,7 +84,6 @@ impl Failure {
         }
     }
 
-    /// Returns the exit code of the process.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::OutputClosed => 0,

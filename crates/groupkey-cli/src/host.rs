@@ -55,7 +55,6 @@ impl Host {
         self.ears.stop.load(Ordering::Relaxed)
     }
 
-    /// Does some work on this thread as this host's.
     pub(crate) fn run<T>(&self, work: impl FnOnce() -> T) -> T {
         let outer = HOST.replace(Some(self.ears.clone()));
         let done = work();
@@ -77,7 +76,6 @@ impl fmt::Debug for Host {
 }
 
 impl HostEars {
-    /// Tells the host something.
     pub(crate) fn tell(&self, notice: HostNotice<'_>) {
         (self.hear)(notice);
     }

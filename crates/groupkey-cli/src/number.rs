@@ -39,7 +39,6 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "expected a number above 0".to_owned())
 }
 
-/// Returns a parser of whole numbers within these bounds.
 pub(crate) fn whole(
     bounds: RangeInclusive<u32>,
 ) -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
@@ -52,7 +51,6 @@ pub(crate) fn whole(
     }
 }
 
-/// Parses MQTT's quality of service.
 pub(crate) fn quality_of_service(text: &str) -> Result<u8, String> {
     let number = text.trim().parse().ok().filter(|number| *number <= 2);
     number.ok_or_else(|| "expected 0, 1 or 2".to_owned())

@@ -49,7 +49,6 @@ impl fmt::Display for Paragraph<'_> {
 pub(crate) struct ListLine<'a> {
     /// Spaces before each line.
     pub(crate) indent: usize,
-    /// The line.
     pub(crate) text: &'a str,
 }
 

@@ -17,7 +17,6 @@ pub(crate) struct ProgressBar {
 }
 
 impl ProgressBar {
-    /// Makes a bar that stays hidden for now.
     pub(crate) fn new() -> Self {
         Self::counting("runs")
     }
@@ -44,12 +43,10 @@ impl ProgressBar {
         Self { bar, host }
     }
 
-    /// Updates the bar.
     pub(crate) fn update(&self, progress: Progress) {
         self.advance(progress.runs_done, progress.runs_total);
     }
 
-    /// Moves the bar to `done` of `total`.
     pub(crate) fn advance(&self, done: usize, total: usize) {
         if let Some((host, unit)) = &self.host {
             host.tell(HostNotice::Progress { done, total, unit });

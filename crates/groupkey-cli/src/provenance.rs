@@ -2,7 +2,6 @@
 
 use std::{fs, thread};
 
-/// The commit that this command was built from.
 pub(crate) const COMMIT: &str = env!("GROUPKEY_COMMIT");
 
 /// Returns the processor and the number of cores that may be used.

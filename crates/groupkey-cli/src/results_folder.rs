@@ -101,7 +101,6 @@ pub(crate) struct Growing {
 }
 
 impl EarlierArguments {
-    /// Returns what the arguments say.
     pub(crate) const fn choice(self) -> Earlier {
         match (self.resume, self.fresh) {
             (true, _) => Earlier::Resume,
@@ -129,7 +128,6 @@ impl ResultsFolder {
         Ok(folder)
     }
 
-    /// Returns the path of a file in the folder.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
@@ -169,7 +167,6 @@ impl ResultsFolder {
         Ok((rows, self.grow(&whole)?))
     }
 
-    /// Begins the results file with `begun_with`, and continues from there.
     pub(crate) fn grow(&self, begun_with: &[u8]) -> Result<Growing, Failure> {
         let path = self.write_whole(RESULTS, begun_with)?;
         let file = OpenOptions::new().append(true).open(&path);
@@ -195,7 +192,6 @@ impl ResultsFolder {
         })
     }
 
-    /// Refuses to replace results that nobody gave up.
     fn refuse_to_replace(&self, earlier: Earlier) -> Result<(), Failure> {
         let path = self.file(RESULTS);
         match earlier == Earlier::Replace || !path.exists() {
@@ -214,7 +210,6 @@ impl ResultsFolder {
 }
 
 impl Growing {
-    /// Adds a row.
     pub(crate) fn add(&mut self, row: &impl Serialize) -> io::Result<()> {
         let mut line = Vec::new();
         results::write_line(&mut line, row)?;

@@ -52,7 +52,6 @@ pub(crate) fn framed(framing: Framing) -> mpsc::Receiver<LineResult> {
     lines
 }
 
-/// Returns the line as text.
 pub(crate) fn text(line: LineResult) -> Result<String, LineError> {
     String::from_utf8(line?).map_err(|_| LineError::NotText)
 }

@@ -26,12 +26,10 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// Makes a column of words.
     pub(crate) const fn text(heading: &'static str) -> Self {
         Self { heading, side: CellAlignment::Left, dispensable: 0 }
     }
 
-    /// Makes a column of numbers.
     pub(crate) const fn number(heading: &'static str) -> Self {
         Self { heading, side: CellAlignment::Right, dispensable: 0 }
     }

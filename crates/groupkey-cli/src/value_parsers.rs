@@ -22,7 +22,6 @@ use groupkey_lab::registry;
 use groupkey_mqtt::Version;
 use groupkey_sim::{HandOver, SessionState};
 
-/// Parses a scheme by its id.
 pub(crate) fn scheme() -> impl TypedValueParser<Value = &'static Scheme> {
     named(registry::schemes().map(|scheme| (scheme.id, scheme, scheme.name)))
 }
@@ -35,7 +34,6 @@ pub(crate) fn scheme_with_controller() -> impl TypedValueParser<Value = &'static
     offered(all, |scheme| scheme.has_controller())
 }
 
-/// Parses an operation that changes the group key.
 pub(crate) fn operation() -> impl TypedValueParser<Value = Operation> {
     let known = || {
         let others = [Operation::Rekey, Operation::Send, Operation::Batch];
@@ -68,7 +66,6 @@ pub(crate) fn operation() -> impl TypedValueParser<Value = Operation> {
     })
 }
 
-/// Parses a class of schemes.
 pub(crate) fn class() -> impl TypedValueParser<Value = Class> {
     named([Class::Centralized, Class::Hybrid, Class::Distributed].map(|class| {
         let meaning = match class {
@@ -80,12 +77,10 @@ pub(crate) fn class() -> impl TypedValueParser<Value = Class> {
     }))
 }
 
-/// Parses an activity that a benchmark measures.
 pub(crate) fn activity() -> impl TypedValueParser<Value = Activity> {
     named(Activity::ALL.map(|activity| (activity.name(), activity, activity.meaning())))
 }
 
-/// Parses a version of MQTT.
 #[cfg(feature = "live")]
 pub(crate) fn mqtt() -> impl TypedValueParser<Value = Version> {
     named(Version::ALL.map(|version| {
@@ -97,7 +92,6 @@ pub(crate) fn mqtt() -> impl TypedValueParser<Value = Version> {
     }))
 }
 
-/// Parses a role in a group.
 pub(crate) fn role() -> impl TypedValueParser<Value = Role> {
     named(Role::ALL.map(|role| {
         let meaning = match role {
@@ -111,7 +105,6 @@ pub(crate) fn role() -> impl TypedValueParser<Value = Role> {
     }))
 }
 
-/// Parses a phase in the life of a group.
 pub(crate) fn phase() -> impl TypedValueParser<Value = Phase> {
     named(Phase::ALL.map(|phase| {
         let meaning = match phase {
@@ -132,7 +125,6 @@ pub(crate) fn workload() -> impl TypedValueParser<Value = Workload> {
     NamedOrFile { named, load: Workload::load, page: "docs/workloads.md" }
 }
 
-/// Parses a form of a scheme.
 pub(crate) fn profile() -> impl TypedValueParser<Value = Profile> {
     named(Profile::ALL.map(|profile| {
         let meaning = match profile {
@@ -143,7 +135,6 @@ pub(crate) fn profile() -> impl TypedValueParser<Value = Profile> {
     }))
 }
 
-/// Parses a suite of algorithms.
 pub(crate) fn suite() -> impl TypedValueParser<Value = Suite> {
     named(Suite::ALL.map(|suite| {
         let meaning = match suite {
@@ -161,7 +152,6 @@ pub(crate) fn suite() -> impl TypedValueParser<Value = Suite> {
     }))
 }
 
-/// Parses a protection of messages.
 pub(crate) fn protection() -> impl TypedValueParser<Value = Guard> {
     named(Guard::ALL.map(|guard| {
         let meaning = match guard {
@@ -174,7 +164,6 @@ pub(crate) fn protection() -> impl TypedValueParser<Value = Guard> {
     }))
 }
 
-/// Parses how messages to the group get their nonces.
 pub(crate) fn nonces() -> impl TypedValueParser<Value = Nonces> {
     named(Nonces::ALL.map(|nonces| {
         let meaning = match nonces {
@@ -185,7 +174,6 @@ pub(crate) fn nonces() -> impl TypedValueParser<Value = Nonces> {
     }))
 }
 
-/// Parses a direction in which packets are lost.
 pub(crate) fn loss_direction() -> impl TypedValueParser<Value = LossDirection> {
     named(LossDirection::ALL.map(|direction| {
         let meaning = match direction {
@@ -219,7 +207,6 @@ pub(crate) fn session() -> impl TypedValueParser<Value = SessionState> {
     }))
 }
 
-/// Parses a processor that can be emulated.
 pub(crate) fn target() -> impl TypedValueParser<Value = Target> {
     let value = |target: Target| {
         let other_names = target.other_names().iter().copied();
@@ -265,7 +252,6 @@ pub(crate) fn device_text() -> impl TypedValueParser<Value = String> {
     NamedOrFile { named: OnDemand(named), load, page: "docs/devices.md" }
 }
 
-/// Returns the built-in devices. Their files are read once.
 fn devices() -> impl Iterator<Item = (&'static str, DeviceProfile)> {
     static DEVICES: LazyLock<Vec<(&'static str, DeviceProfile)>> = LazyLock::new(|| {
         DeviceProfile::names()
@@ -279,12 +265,10 @@ fn radios() -> impl Iterator<Item = (&'static str, Radio)> {
     Radio::names().filter_map(|name| Some((name, Radio::named(name)?)))
 }
 
-/// Parses the name of an example of requirements, into its text.
 pub(crate) fn requirements() -> impl TypedValueParser<Value = &'static str> {
     named(examples())
 }
 
-/// Parses a kind of trace.
 pub(crate) fn trace_kind() -> impl TypedValueParser<Value = ArrivalPattern> {
     named(ArrivalPattern::ALL.map(|kind| {
         let meaning = match kind {
@@ -316,7 +300,6 @@ pub(crate) fn each_once(schemes: &[&'static Scheme]) -> Vec<&'static Scheme> {
 struct NamedOrFile<P, T> {
     named: P,
     load: fn(&Path) -> Result<T, InputError>,
-    /// The page that describes the file.
     page: &'static str,
 }
 

@@ -114,7 +114,6 @@ pub struct AuditOptions<'a> {
 }
 
 impl AuditOptions<'_> {
-    /// Returns what the audit searches for a subject.
     pub(super) fn searched(&self, subject: &AuditedScheme) -> Searched {
         let SearchDepth { events, members, sampled, slow_attacks } = self.depth.of(subject);
         let (seed, depth, quick) = (self.seed, self.depth.events, !slow_attacks);

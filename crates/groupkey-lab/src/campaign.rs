@@ -191,7 +191,6 @@ pub fn remaining<'a>(plans: &'a [Plan], rows: &[NetworkRow]) -> Remainder<'a> {
     Remainder { complete_rows, plans: &[] }
 }
 
-/// One run of a plan.
 #[derive(Clone, Copy, Debug)]
 struct PlannedRun {
     plan: usize,

@@ -93,7 +93,6 @@ impl OutageRate {
         }
     }
 
-    /// Returns the share of the time that they take.
     pub(crate) fn share(&self) -> f64 {
         self.per_hour * self.length_s / HOUR_S
     }

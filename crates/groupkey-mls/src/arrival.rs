@@ -8,7 +8,6 @@ use groupkey::{Epoch, MemberId};
 pub(crate) struct UnusedArrivals {
     fellows: Vec<MemberId>,
     commit: bool,
-    /// The epoch that this member entered.
     entered: Option<Epoch>,
 }
 
@@ -18,12 +17,10 @@ impl UnusedArrivals {
         Self { fellows, commit, entered: None }
     }
 
-    /// The member entered this epoch.
     pub(crate) fn enter(&mut self, epoch: Epoch) {
         self.entered = Some(epoch);
     }
 
-    /// Takes note of an announcement. Returns whether it was expected.
     pub(crate) fn hear_announcement(&mut self, member: MemberId) -> bool {
         let place = self.fellows.iter().position(|&fellow| fellow == member);
         place.map(|place| self.fellows.remove(place)).is_some()

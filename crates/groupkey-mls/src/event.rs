@@ -30,12 +30,10 @@ impl MlsEvent {
         Ok(Self { operation, epoch, part, joining, leaving, commit: None })
     }
 
-    /// The joining members' identities, as they announced them.
     pub(crate) fn identities(&self) -> Vec<Identity> {
         self.joining.heard().map(|(_, (_, identity))| identity.clone()).collect()
     }
 
-    /// The joining members' key packages.
     pub(crate) fn key_packages(&self) -> Vec<&[u8]> {
         self.joining.heard().map(|(_, (key_package, _))| &key_package[..]).collect()
     }

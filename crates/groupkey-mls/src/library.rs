@@ -12,13 +12,10 @@ pub(crate) trait Library: Send + Sized {
     /// The library's state of one group.
     type Group: Send;
 
-    /// Makes a member with new signature keys.
     fn new(me: MemberId, resources: &Resources) -> Result<Self, Error>;
 
-    /// Makes a key package, and keeps its secrets.
     fn key_package(&mut self) -> Result<Vec<u8>, Error>;
 
-    /// Makes a group of this member alone.
     fn found(&mut self, group_id: &[u8]) -> Result<Self::Group, Error>;
 
     /// Enters the group that a welcome is for, if it has this id and these members are all right.
@@ -59,7 +56,6 @@ pub(crate) trait Library: Send + Sized {
     /// Returns the members, in any order.
     fn members(group: &Self::Group) -> Result<Vec<MemberId>, Error>;
 
-    /// Exports a key of this epoch.
     fn export(&self, group: &Self::Group, label: &str, context: &[u8]) -> Result<Key, Error>;
 
     /// Reads whose key package this is. Does not check its signatures.
@@ -83,25 +79,24 @@ pub(crate) struct Identity {
 /// What a commit must do.
 #[derive(Clone, Debug)]
 pub(crate) enum Expected {
-    /// This member changes the group.
-    Change { sponsor: MemberId, added: Vec<Identity>, removed: Vec<MemberId> },
+    Change {
+        sponsor: MemberId,
+        added: Vec<Identity>,
+        removed: Vec<MemberId>,
+    },
     /// This member replaces its own leaf from outside.
     Return(MemberId),
 }
 
-/// What a commit does, as a library read it.
 #[derive(Debug)]
 pub(crate) struct FoundCommit {
     /// The member that made it, or the identity that enters.
     pub(crate) by: Committer,
     pub(crate) added: Vec<Identity>,
-    /// The identities at the removed leaves.
     pub(crate) removed: Vec<Identity>,
-    /// How many other proposals it has.
     pub(crate) others: usize,
 }
 
-/// Who made a commit.
 #[derive(Debug)]
 pub(crate) enum Committer {
     Member(MemberId),
@@ -145,12 +140,10 @@ impl Identity {
     }
 }
 
-/// A member's name in its basic credential.
 pub(crate) fn name(member: MemberId) -> [u8; 4] {
     member.0.to_be_bytes()
 }
 
-/// Reads what [`name`] wrote.
 pub(crate) fn member(name: &[u8]) -> Result<MemberId, Error> {
     let number = name.try_into().map_err(|_| Misbehaviour::Malformed)?;
     Ok(MemberId(u32::from_be_bytes(number)))
@@ -161,7 +154,6 @@ pub(crate) fn malformed<T>(_: T) -> Error {
     Misbehaviour::Malformed.into()
 }
 
-/// A message that a library refused.
 pub(crate) fn refused<T>(_: T) -> Error {
     Misbehaviour::Forged.into()
 }

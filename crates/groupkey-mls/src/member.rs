@@ -18,7 +18,6 @@ use crate::event::MlsEvent;
 use crate::library::{Expected, Library};
 use crate::resources::Resources;
 
-/// A member that computes by the library `L`.
 pub(crate) struct MlsMember<L: Library> {
     me: MemberId,
     configuration: Configuration,
@@ -444,7 +443,6 @@ impl<L: Library> fmt::Debug for MlsMember<L> {
 struct Group<L: Library> {
     state: L::Group,
     epoch: Epoch,
-    /// By ascending id.
     members: Vec<MemberId>,
     key: Key,
 }
@@ -470,7 +468,6 @@ fn draft(cx: &mut Context<'_>, to: Recipient, event: &MlsEvent, kind: u8, mls_me
     cx.draft(to, event.epoch, event.operation, kind).bytes(mls_message).send();
 }
 
-/// Reads the MLS message that a message brings.
 fn body<'m>(message: &Message<'m>) -> Result<&'m [u8], Error> {
     let mut body = message.body();
     let mls_message = body.bytes()?;

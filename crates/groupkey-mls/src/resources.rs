@@ -40,7 +40,6 @@ impl Resources {
         }
     }
 
-    /// Notes that a primitive was computed.
     pub(crate) fn count(&self, primitive: Primitive, amount: usize) {
         self.0.counts[primitive as usize].add(amount);
     }

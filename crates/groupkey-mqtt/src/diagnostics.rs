@@ -9,7 +9,6 @@ use groupkey::Error;
 use crate::event::MemberEvent;
 use crate::service::ServiceEvent;
 
-/// A member or peer reports this to its application.
 pub(crate) fn member(event: &MemberEvent) {
     match event {
         MemberEvent::Heard(received) => {
@@ -22,7 +21,6 @@ pub(crate) fn member(event: &MemberEvent) {
     }
 }
 
-/// A service reports this to its operator.
 pub(crate) fn service(event: &ServiceEvent) {
     match event {
         ServiceEvent::Refused { .. } => tracing::warn!(target: "groupkey", ?event, "service"),
@@ -30,7 +28,6 @@ pub(crate) fn service(event: &ServiceEvent) {
     }
 }
 
-/// A message was refused, and counted.
 pub(crate) fn refused(error: &Error) {
     tracing::debug!(target: "groupkey", %error, "refused");
 }
@@ -47,13 +44,11 @@ pub(crate) fn disconnected(address: &str, problem: &str, pause: core::time::Dura
     tracing::warn!(target: "groupkey", address, problem, ?pause, "disconnected");
 }
 
-/// The broker lost a message.
 #[cfg(feature = "std")]
 pub(crate) fn lost(refusal: &str) {
     tracing::error!(target: "groupkey", refusal, "message lost");
 }
 
-/// Runs a runtime's driver in a span that names the client.
 #[cfg(feature = "std")]
 pub(crate) fn in_span<F: Future>(client: &str, driver: F) -> tracing::instrument::Instrumented<F> {
     tracing::Instrument::instrument(

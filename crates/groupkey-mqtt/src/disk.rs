@@ -154,7 +154,6 @@ impl DiskStore {
         Ok(saved)
     }
 
-    /// Writes a change in one transaction.
     fn write(&self, database: &Database, change: &Transaction) -> Result<(), StoreError> {
         let transaction = database.begin_write().map_err(failed)?;
         {
@@ -327,7 +326,6 @@ fn existing<T>(opened: Result<T, TableError>) -> Result<Option<T>, StoreError> {
     }
 }
 
-/// Returns what an encrypted value is bound to.
 fn bound_to(table: &str, number: u64) -> Vec<u8> {
     [b"groupkey store 1 ", table.as_bytes(), &number.to_be_bytes()].concat()
 }
@@ -342,7 +340,6 @@ const QUEUE_NAME: &str = "queue";
 const SEAL_NAME: &str = "seal";
 const SAMPLE: &[u8] = b"groupkey";
 
-/// Bytes of a nonce.
 const NONCE: usize = 24;
 
 fn failed(error: impl std::fmt::Display) -> StoreError {

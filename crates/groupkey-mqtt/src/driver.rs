@@ -93,7 +93,6 @@ struct Driver<R: Runtime> {
     /// When the broker last acknowledged a publish, or last had none to acknowledge.
     answered_at: Instant,
     reconnect_at: Instant,
-    /// When the current connection was made.
     connected_at: Option<Instant>,
     /// Connections in a row that failed, or did not last.
     failures: u32,
@@ -185,7 +184,6 @@ impl<R: Runtime> Driver<R> {
         Ok(())
     }
 
-    /// Takes the runtime's outputs.
     fn collect(&mut self) -> Result<(), Fatal> {
         while let Some(output) = self.runtime.poll()? {
             match output {
@@ -321,7 +319,6 @@ impl<R: Runtime> Driver<R> {
         self.link = Some(BrokerLink::open(&self.connection));
     }
 
-    /// Ends a runtime that needs retained messages.
     fn nothing_retained(&self) -> Result<(), Fatal> {
         match self.runtime.relies_on_retained_messages() {
             true => Err(Fatal::NothingRetained),

@@ -17,7 +17,6 @@ impl Generator {
         Self(ChaCha20Rng::from_seed(*seed))
     }
 
-    /// Returns another stream of the same seed.
     pub(crate) fn stream(of: &ChaCha20Rng, stream: u64) -> Self {
         let mut rng = of.clone();
         rng.set_stream(stream);

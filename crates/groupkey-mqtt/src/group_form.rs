@@ -230,7 +230,6 @@ impl GroupForm {
         }
     }
 
-    /// Reads a form whose scheme is one of `schemes`.
     pub(crate) fn read(
         written: &EncodedForm,
         schemes: &'static [catalogue::Scheme],

@@ -86,9 +86,7 @@ pub const MAX_PAYLOAD: usize = 1 << 20;
 pub(crate) struct JoinCredentials<'a> {
     /// The prefix of the group's topics.
     pub(crate) prefix: &'a str,
-    /// The device's name.
     pub(crate) name: &'a str,
-    /// The device's identity.
     pub(crate) identity: &'a Secret,
     /// A pre-shared key or an enrolment token.
     pub(crate) shared: Option<&'a Secret>,
@@ -136,11 +134,9 @@ pub(crate) struct ConfirmedEpoch {
     pub(crate) epoch: u64,
 }
 
-/// A place in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub(crate) struct Place {
-    /// The member's number.
     #[n(0)]
     pub(crate) number: u32,
     /// Says which founding of the group it is, to those who do not know its instance.
@@ -168,7 +164,6 @@ impl OfferedPlace {
 }
 
 impl Place {
-    /// Creates the place with this number in a founding.
     pub(crate) fn new(number: u32, instance: &[u8; 16]) -> Self {
         let hash: [u8; 32] =
             Sha256::new().chain_update(FOUNDING).chain_update(instance).finalize().into();
@@ -182,12 +177,10 @@ impl Place {
         Self { number, founding }
     }
 
-    /// Returns the hash of the founding.
     pub(crate) const fn founding(&self) -> ByteArray<16> {
         self.founding
     }
 
-    /// Returns whether both are places in one founding of the group.
     pub(crate) fn is_of_one_founding_with(&self, other: &Self) -> bool {
         self.founding == other.founding
     }
@@ -203,7 +196,6 @@ impl Place {
 pub(crate) struct Offer {
     #[n(0)]
     pub(crate) place: Option<Place>,
-    /// The present epoch of the group.
     #[n(1)]
     epoch: u64,
     /// How many resumptions the service has counted, if this one is among them.
@@ -212,7 +204,6 @@ pub(crate) struct Offer {
     /// The last stamp of the device, or 0.
     #[n(3)]
     stamp: u64,
-    /// The hash of the request that the offer answers.
     #[n(4)]
     hash: ByteArray<32>,
     /// HMAC-SHA-256 with the shared secret, or nothing if there is none.
@@ -229,7 +220,6 @@ pub(crate) struct Offer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OfferedPlace {
     pub(crate) place: Place,
-    /// The present epoch of the group.
     pub(crate) epoch: u64,
     /// The epoch under whose key members send. It is earlier while a later one waits.
     pub(crate) active: u64,
@@ -256,18 +246,15 @@ pub(crate) struct JoinRequest {
     body_bytes: Vec<u8>,
     proof: Option<[u8; 32]>,
     signature: [u8; 64],
-    /// The hash of the whole request.
     hash: [u8; 32],
 }
 
-/// A request that waits for its welcome.
 pub(crate) struct WaitingRequest {
     ephemeral: AgreementKey,
     hash: [u8; 32],
     pub(crate) bytes: Vec<u8>,
 }
 
-/// The content of a welcome.
 #[derive(Encode, Decode)]
 #[cbor(array)]
 pub(crate) struct Welcome {
@@ -370,13 +357,11 @@ impl JoinRequest {
         self.body.secret.map(Into::into)
     }
 
-    /// Returns whether the sender knows this secret.
     pub(crate) fn proves(&self, shared: &Secret) -> bool {
         let mac = || mac(shared, PROOF, &[&self.body_bytes]);
         self.proof.is_some_and(|proof| mac().verify_slice(&proof).is_ok())
     }
 
-    /// Returns whether the sender has the identity that the request names.
     pub(crate) fn is_signed(&self) -> bool {
         let proof = self.proof.as_ref().map_or(&[][..], |proof| proof);
         let parts = [&self.body_bytes[..], proof];

@@ -20,7 +20,6 @@ use crate::sender_certificate::certified;
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Secret {
     bytes: [u8; 32],
-    /// What a signature needs besides, if it is kept.
     #[zeroize(skip)] // Wipes itself.
     signing: Option<Box<SigningKey>>,
 }
@@ -111,7 +110,6 @@ impl Keyring {
         })
     }
 
-    /// Returns whether a party's public key is known.
     pub(crate) fn knows(&self, party: PartyId) -> bool {
         self.public.contains_key(&party)
     }

@@ -53,7 +53,6 @@ pub(crate) enum OwnedCommand {
     Remove(#[n(0)] u32),
 }
 
-/// The input of a step.
 #[derive(Clone, Copy)]
 pub(crate) enum PartyInput<'a> {
     /// The application considers these members dead.
@@ -105,7 +104,6 @@ impl LocalParties {
         &self.form
     }
 
-    /// Returns the setting of all parties.
     pub(crate) const fn setting(&self) -> &Setting {
         &self.setting
     }
@@ -115,7 +113,6 @@ impl LocalParties {
         self.setting = setting;
     }
 
-    /// Returns the context of the group.
     pub(crate) const fn group_context(&self) -> &GroupContext {
         &self.setting.context
     }
@@ -124,13 +121,11 @@ impl LocalParties {
         self.seats.get(&id)?.group_key()
     }
 
-    /// Returns the epochs and group keys of all parties that have them.
     pub(crate) fn group_keys(&self) -> impl Iterator<Item = (PartyId, Epoch, &Key)> {
         let seats = self.seats.iter();
         seats.filter_map(|(&id, party)| party.group_key().map(|(epoch, key)| (id, epoch, key)))
     }
 
-    /// Returns the saved states of all parties.
     pub(crate) fn saved(&self) -> Result<Vec<(PartyId, SavedState)>, Error> {
         let seats = self.seats.iter();
         let saved = seats
@@ -157,12 +152,10 @@ impl LocalParties {
         self.ordering(id)?.under_way()
     }
 
-    /// Returns whether a party counts another one among the members.
     pub(crate) fn counts_as_member(&self, id: PartyId, other: MemberId) -> bool {
         self.ordering(id).is_none_or(|order| order.counts_as_member(other))
     }
 
-    /// Returns what a party knows of its group's decisions.
     pub(crate) fn decisions(&self, id: PartyId) -> Decisions {
         let order = self.ordering(id);
         let evicted = order.map_or(&[][..], |order| order.evicted()).to_vec();
@@ -282,7 +275,6 @@ impl LocalParties {
 }
 
 impl OwnedCommand {
-    /// Calls `give` with the command.
     pub(crate) fn give<R>(&self, give: impl FnOnce(groupkey::Command<'_>) -> R) -> R {
         let ids = |ids: &[u32]| ids.iter().copied().map(MemberId).collect::<Vec<_>>();
         match self {

@@ -65,7 +65,6 @@ use crate::topics::{TopicKind, Topics};
 /// A member's runtime.
 pub struct Member {
     settings: MemberSettings,
-    /// The schemes that this device has.
     schemes: &'static [Scheme],
     topics: Topics,
     /// The service's public key, once it is known.
@@ -91,7 +90,6 @@ pub struct Member {
     change_over_due: Option<u64>,
     /// The group that will succeed ours, and the one that ours succeeded.
     succession: MemberSuccession,
-    /// Where the membership is kept.
     memory: Option<Box<dyn MembershipStore>>,
     /// The membership that was kept, until the device is connected.
     kept: Option<KeptMembership>,
@@ -319,7 +317,6 @@ impl Member {
         self.catching_up.asked(question, now, rng);
     }
 
-    /// Returns the epoch that this member has, for the service.
     fn confirmation(&self) -> Option<ConfirmedEpoch> {
         let MemberState::Inside(participant) = &self.state else { return None };
         let (Epoch(epoch), _) = participant.group_key()?;
@@ -699,7 +696,6 @@ impl Member {
 impl Runtime for Member {
     type Event = MemberEvent;
 
-    /// The notice of the epoch tells a member what it has missed.
     fn relies_on_retained_messages(&self) -> bool {
         true
     }

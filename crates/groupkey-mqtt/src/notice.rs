@@ -44,7 +44,6 @@ pub(crate) struct Notice {
     pub(crate) founded: u64,
     #[n(2)]
     pub(crate) epoch: u64,
-    /// How often members resumed, as far as it counts.
     #[n(3)]
     pub(crate) resumptions: u32,
     /// The first epoch whose key counts: members refuse messages under earlier ones.
@@ -171,7 +170,6 @@ impl Notice {
         notice.is_signed(prefix, service).then_some(Some(notice)).ok_or(Foreign)
     }
 
-    /// Reads a notice that this service signed, whatever it says.
     pub(crate) fn verified(bytes: &[u8], prefix: &str, service: &[u8; 32]) -> Option<Self> {
         decoded(bytes).filter(|notice: &Self| notice.is_signed(prefix, service))
     }
@@ -197,7 +195,6 @@ impl Notice {
 }
 
 impl Farewell {
-    /// Signs a farewell from the group of this context.
     pub(crate) fn write(
         group: &GroupContext,
         founded: u64,
@@ -212,7 +209,6 @@ impl Farewell {
         encoded(&farewell)
     }
 
-    /// Reads a farewell that this service signed.
     pub(crate) fn read(bytes: &[u8], group: &GroupContext, service: &[u8; 32]) -> Option<Self> {
         let farewell: Self = decoded(bytes)?;
         let content = farewell.content();

@@ -86,7 +86,6 @@ impl OutputQueue {
         self.leave(topic, payload, Some(REQUEST_EXPIRY));
     }
 
-    /// Counts a publish that the broker has acknowledged.
     pub(crate) const fn acknowledged(&mut self) {
         self.acknowledged += 1;
     }
@@ -140,13 +139,11 @@ impl Participant {
         }
     }
 
-    /// Shows this credential with its messages.
     pub(crate) fn introduced_by(mut self, credential: Vec<u8>) -> Self {
         self.credential = Some(credential);
         self
     }
 
-    /// Takes part in another founding of the group, by a new party.
     pub(crate) fn renew(&mut self, setting: Setting, party: Box<dyn Party>) {
         self.forget();
         self.parties.set_setting(setting);
@@ -178,12 +175,10 @@ impl Participant {
         self.parties.under_way(self.me.into())
     }
 
-    /// Returns whether the party counts another one among the members.
     pub(crate) fn counts_as_member(&self, other: MemberId) -> bool {
         self.parties.counts_as_member(self.me.into(), other)
     }
 
-    /// Returns what the party knows of its group's decisions.
     pub(crate) fn decisions(&self) -> Decisions {
         self.parties.decisions(self.me.into())
     }
@@ -205,12 +200,10 @@ impl Participant {
         queue.report(MemberEvent::Evicted);
     }
 
-    /// Returns the context of the group.
     pub(crate) const fn context(&self) -> &GroupContext {
         self.parties.group_context()
     }
 
-    /// Returns the group's number.
     pub(crate) const fn group(&self) -> u64 {
         self.parties.form().group.0
     }
@@ -220,7 +213,6 @@ impl Participant {
         self.resumptions
     }
 
-    /// Notes how often members of the group resumed.
     pub(crate) fn note_resumptions(&mut self, count: u32) {
         self.resumptions = count.max(self.resumptions);
         self.messenger.iter_mut().for_each(|messenger| messenger.note_resumption(self.resumptions));
@@ -318,7 +310,6 @@ impl Participant {
         self.step(queue, PartyInput::Command(command), now, rng)
     }
 
-    /// Tells the party that these members are dead.
     pub(crate) fn report_dead(
         &mut self,
         queue: &mut OutputQueue,
@@ -441,12 +432,10 @@ impl Participant {
         self.is_retired = true;
     }
 
-    /// Returns the scheme's name.
     pub(crate) fn scheme(&self) -> &'static str {
         self.parties.form().configuration.scheme().id
     }
 
-    /// Returns whether the party's messages to a subset are for us.
     pub(crate) fn is_subscribed(&self, subset: SubsetId) -> bool {
         self.subsets.contains(&subset)
     }
@@ -533,7 +522,6 @@ impl Participant {
         self.unknown.clear();
     }
 
-    /// Follows the party to its current group key.
     fn follow(
         &mut self,
         queue: &mut OutputQueue,

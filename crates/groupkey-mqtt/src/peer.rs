@@ -303,7 +303,6 @@ impl Peer {
         }
     }
 
-    /// Returns whether the current key is missing.
     fn lacks_key(&self) -> bool {
         self.group_key().is_none()
             || self.presence.under_way().is_some()
@@ -524,7 +523,6 @@ impl Peer {
         known.map(|(_, public)| public)
     }
 
-    /// Takes an answer to our question.
     fn take_answer(&mut self, hello: &Hello, now: u64, rng: &mut ChaCha20Rng) {
         let (member, Standpoint { instance, pledge }) =
             (MemberId(hello.member), hello.standpoint());

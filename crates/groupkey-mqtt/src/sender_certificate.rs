@@ -29,7 +29,6 @@ pub(crate) fn certify(
     service.sign(SENDER, &[group.as_bytes(), &member.0.to_be_bytes(), public])
 }
 
-/// Returns the certificate of a key and its signature.
 pub(crate) fn certificate(public: &[u8; 32], signature: &[u8; 64]) -> Vec<u8> {
     [&public[..], signature].concat()
 }

@@ -103,7 +103,6 @@ use crate::topics::{TopicKind, Topics};
 pub struct Service {
     policy: Policy,
     topics: Topics,
-    /// The group in force.
     group: LiveGroup,
     roster: DeviceRoster,
     /// The devices that ask to join.
@@ -114,7 +113,6 @@ pub struct Service {
     staging: Staging,
     /// What members said of themselves.
     sightings: Sightings,
-    /// The members that ask to resume.
     resumptions: Resumptions,
     /// The group that will be in force next.
     succession: Succession,
@@ -600,7 +598,6 @@ impl Service {
         }
     }
 
-    /// Adds an entry to the current change.
     fn log(&mut self, entry: &LogEntry) {
         self.continuity.note(entry);
         self.trail.hear(entry);

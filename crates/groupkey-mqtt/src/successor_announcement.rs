@@ -26,10 +26,8 @@ use crate::keyring::{self, Secret};
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub(crate) struct SuccessorAnnouncement {
-    /// The epoch of the present group.
     #[n(0)]
     pub(crate) epoch: u64,
-    /// The successor's form.
     #[n(1)]
     pub(crate) form: EncodedForm,
     /// When the successor is founded, ms since 1970. It is later than the present group.
@@ -44,7 +42,6 @@ pub(crate) struct SuccessorAnnouncement {
 }
 
 impl SuccessorAnnouncement {
-    /// Signs the announcement, for members of the group of this context.
     pub(crate) fn write(&self, group: &GroupContext, service: &Secret) -> Vec<u8> {
         let body = encoded(self);
         let signature = service.sign(ANNOUNCEMENT, &[group.as_bytes(), &body]);
@@ -58,7 +55,6 @@ impl SuccessorAnnouncement {
         Some(Signed { announcement, body, signature: signature.into() })
     }
 
-    /// Returns a member's place in the successor.
     pub(crate) fn place(&self, number: u32) -> Place {
         Place::in_founding(number, self.founding)
     }
@@ -73,7 +69,6 @@ pub(crate) struct Signed {
 }
 
 impl Signed {
-    /// Returns the announcement if this service signed it for this group.
     pub(crate) fn verified(
         self,
         group: &GroupContext,

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-/// Writes a file, and replaces an existing one.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     draft(path, content)?.persist(path)?;
     sync_folder(path)
@@ -18,7 +17,6 @@ pub(crate) fn create(path: &Path, content: &[u8]) -> io::Result<()> {
     sync_folder(path)
 }
 
-/// Writes a draft into the folder of a file.
 fn draft(path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
     let mut draft = NamedTempFile::new_in(folder(path))?;
     draft.write_all(content)?;

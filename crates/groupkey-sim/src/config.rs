@@ -77,7 +77,6 @@ impl Default for NetworkConfig {
 }
 
 impl Processing {
-    /// Serial work for a received packet.
     pub(crate) const fn cost(&self, packet: &MqttPacket) -> Duration {
         match packet {
             MqttPacket::Publish { .. } => self.publish,

@@ -28,7 +28,6 @@ pub(crate) struct ConnectionPair {
     pub(crate) open: [bool; 2],
 }
 
-/// One end of a connection.
 #[derive(Debug)]
 pub(crate) struct ConnectionEnd {
     pub(crate) path: Path,
@@ -274,7 +273,6 @@ impl ConnectionPair {
         self.ends[side].path.superseded.retain(|other| *other != due);
     }
 
-    /// Returns when the next segment arrives at an end.
     pub(crate) const fn next_arrival(&self, side: usize) -> EventKey {
         self.ends[side].path.first
     }
@@ -370,7 +368,6 @@ impl ConnectionPair {
         self.arm(side, step);
     }
 
-    /// Returns an end and the other end, below MQTT.
     #[inline(always)]
     const fn ends_from(&mut self, side: usize) -> (&mut Path, &mut Path) {
         let [client, broker] = &mut self.ends;
@@ -403,7 +400,6 @@ impl ConnectionPair {
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
     pub(crate) tcp: Endpoint,
-    /// The link to the other end.
     pub(crate) link: Link,
     /// Segments on the way to this end in the order of arrival, and their number. Behind them lie
     /// segments that TCP has just sent and no link has carried yet.

@@ -31,7 +31,6 @@ impl<T: Copy> Fifo<T> {
         self.items.len() - self.first
     }
 
-    /// Returns whether the queue is empty.
     #[inline]
     pub(crate) const fn is_empty(&self) -> bool {
         self.items.len() == self.first
@@ -43,13 +42,11 @@ impl<T: Copy> Fifo<T> {
         self.items.get(self.first)
     }
 
-    /// Returns the item at a place.
     #[inline]
     pub(crate) fn get_mut(&mut self, place: usize) -> Option<&mut T> {
         self.items.get_mut(self.first + place)
     }
 
-    /// Drops `number` items at the front, or all if there are fewer.
     #[inline]
     pub(crate) fn drop_front(&mut self, number: usize) {
         self.first += number;

@@ -173,7 +173,6 @@ impl Link {
         self.step = 0;
     }
 
-    /// Begins or ends an outage.
     pub(crate) const fn set_outage(&mut self, failed: bool) {
         self.has_failed = failed;
     }
@@ -328,7 +327,6 @@ impl Luck {
         }
     }
 
-    /// Returns whether a link with bursts is in its bad state now.
     #[inline(never)]
     fn is_bad(&mut self, share: f64, length: Duration, now: Time) -> bool {
         self.in_burst = self.random.uniform() < self.chance_of_bad(share, length, now);

@@ -72,7 +72,6 @@ pub(crate) struct Publication {
     pub(crate) topic_bytes: u16,
 }
 
-/// An MQTT control packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MqttPacket {
     ConnAck { session_present: bool },
@@ -114,7 +113,6 @@ impl MqttPacket {
     }
 }
 
-/// The rules of a session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SessionRules {
     pub(crate) qos: Qos,
@@ -126,7 +124,6 @@ pub(crate) struct SessionRules {
 /// The consequences of a received packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reaction {
-    /// The answer to send.
     pub(crate) answer: Option<MqttPacket>,
     /// A message to pass on, and when its PUBLISH was received.
     pub(crate) passed_on: Option<(Publication, Time)>,
@@ -351,7 +348,6 @@ impl<T> IdentifierTable<T> {
         self.values.len()
     }
 
-    /// Stores a value under the next identifier.
     fn push(&mut self, value: T) -> u16 {
         let identifier = Self::advance(self.first, self.values.len() as u32);
         self.values.push_back(Some(value));

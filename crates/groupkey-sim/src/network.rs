@@ -246,7 +246,6 @@ impl Network {
         self.topics[topic.0 as usize].remove(&client);
     }
 
-    /// Returns the clients that get what is published on a topic.
     pub(crate) fn subscribers(&self, topic: Topic) -> impl Iterator<Item = ClientId> {
         let (alone, several) = match topic {
             Topic::Client(client) => (Some(client), None),
@@ -399,7 +398,6 @@ impl Network {
         }
     }
 
-    /// Returns a connection, and the resources of its next step.
     fn step(&mut self, number: u32) -> (&mut ConnectionPair, StepContext<'_, ConnectionQueue<'_>>) {
         let step = StepContext {
             now: self.now,
@@ -586,7 +584,6 @@ impl Network {
         self.connections[number as usize / 2].arrived(side(number), place)
     }
 
-    /// Returns an end of a connection.
     fn end(&mut self, number: u32) -> &mut ConnectionEnd {
         &mut self.connections[number as usize / 2].ends[side(number)]
     }
@@ -710,7 +707,6 @@ const REST_PHASE: u64 = (1 << 40) - 2;
 /// does not matter which multiple.
 const HOURS: Duration = Duration::from_secs(8_192);
 
-/// Returns the random streams of a client's link.
 fn luck(config: &NetworkConfig, client: u32) -> [RandomStream; 2] {
     [0, 1].map(|side| RandomStream::new(config.seed, u64::from(client) * 2 + side))
 }
@@ -720,7 +716,6 @@ const fn is_client(number: u32) -> bool {
     number.is_multiple_of(2)
 }
 
-/// Returns the side of a connection end.
 const fn side(number: u32) -> usize {
     (number % 2) as usize
 }

@@ -115,7 +115,6 @@ pub(crate) struct LatestOutage {
 }
 
 impl OutageProcess {
-    /// Makes a process that works.
     pub(crate) const fn new(outages: Outages, random: RandomStream) -> Self {
         Self { outages, random, drawn: VecDeque::new(), failed: false }
     }
@@ -153,7 +152,6 @@ impl OutageProcess {
         LatestOutage { began: since + lasted }
     }
 
-    /// Draws an exponentially distributed span.
     fn exponential(&mut self, mean: Duration) -> Duration {
         let span = -(1.0 - self.random.uniform()).ln() * mean.as_nanos() as f64;
         Duration::from_nanos(span as u64)

@@ -21,7 +21,6 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// No traffic at all.
     pub(crate) const NONE: Self = Self {
         wire_bytes: 0,
         segments: 0,

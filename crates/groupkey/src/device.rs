@@ -67,7 +67,6 @@ pub struct Device {
     keys: Keys,
     party: Box<dyn Party>,
     rng: Box<dyn CryptoRng + Send>,
-    /// Present if the device was made with messages.
     talk: Option<Box<dyn GroupMessages>>,
     outbox: Outbox,
     open: VecDeque<(Recipient, Vec<u8>)>,
@@ -306,7 +305,6 @@ impl Device {
 /// Messages with the group. A device has them behind this interface, so that nobody links them who
 /// does not use them.
 trait GroupMessages: Send {
-    /// Takes the key of the party, if it is a new one.
     fn follow(&mut self, cx: &mut Context<'_>, party: &dyn Party) -> Result<(), Error>;
 
     /// Encrypts. Fails with [`Misuse::NotCreated`] if the device had no group key yet.
@@ -315,7 +313,6 @@ trait GroupMessages: Send {
     /// Decrypts. Fails as [`Self::seal`], or if nobody of the group has sent this.
     fn open(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<Received, Error>;
 
-    /// Notes the number of resumptions.
     fn note_resumptions(&mut self, count: u32);
 
     /// Takes no message of the first epoch whose session began before this resumption.
@@ -326,7 +323,6 @@ struct Conversation {
     settings: messages::MessageSettings,
     /// Present from the first group key on.
     messenger: Option<Messenger>,
-    /// How often members resumed.
     resumptions: u32,
     /// The resumption of this device, until it has a key.
     resumed: Option<u32>,

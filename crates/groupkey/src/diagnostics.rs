@@ -9,7 +9,6 @@ use crate::identity::{Epoch, PartyId};
 use crate::messages::Received;
 use crate::party::{Command, Input};
 
-/// A party took a step, or refused it.
 pub(crate) fn step(me: PartyId, input: &Input<'_>, sent: usize, result: &Result<(), Error>) {
     let (what, from) = match input {
         Input::Command(command) => (name(command), None),

@@ -116,7 +116,6 @@ pub struct Messenger {
     /// The first epoch whose key counts.
     valid_from: Epoch,
     settings: MessageSettings,
-    /// Whether senders sign.
     signed: bool,
     current: Option<Period>,
     /// Whether the present key is held when the next one comes.
@@ -371,7 +370,6 @@ impl Messenger {
         opened.map(|opened| self.note_introduction(opened))
     }
 
-    /// Returns what this member knows when it hears of a sender.
     fn known(&self, sender: MemberId) -> Known {
         Known {
             sources: self.settings.sources,
@@ -421,7 +419,6 @@ impl Messenger {
         Ok(is_shown.then(|| credential.clone()))
     }
 
-    /// Returns the source that this member's messages name in a period.
     const fn source(&self, period: &Period) -> SenderSession {
         let &Self { me: sender, resumption, .. } = self;
         SenderSession { sender, resumption, session: period.session }
@@ -535,7 +532,6 @@ struct Period {
 
 /// What a receiver knows when it hears of a source.
 struct Known {
-    /// How many sources it remembers in a period.
     sources: usize,
     /// The latest resumption of a member that it knows of.
     resumption: u32,
@@ -554,7 +550,6 @@ struct Opened {
 /// What a message has besides its content.
 #[derive(Clone, Copy)]
 struct Extras<'a> {
-    /// The sender's credential.
     credential: Option<&'a [u8]>,
     /// The ciphertext that carries the message's key, if the message has a key of its own.
     carried: Option<&'a [u8]>,
@@ -573,7 +568,6 @@ struct ReceivingKey {
 }
 
 impl Period {
-    /// Returns the counter of this member's next message.
     fn next_counter(&self) -> Result<u64, Error> {
         let counter = self.own.as_ref().map_or(0, |own| own.counter);
         if counter >= self.seals.unwrap_or(MessageNonce::COUNTERS) {
@@ -611,7 +605,6 @@ impl Period {
         Ok(Opened { received: Received { epoch: header.epoch, sender, content }, introduced })
     }
 
-    /// Returns whether the sender said anything in this period.
     fn has_heard(&self, sender: MemberId) -> bool {
         self.sessions_of(sender, u32::MAX).next().is_some()
     }
@@ -657,7 +650,6 @@ impl Period {
         self.sources.range(first..=last).map(|(source, _)| source)
     }
 
-    /// Returns the key of a source in this period.
     fn key_of(&self, cx: &mut Context<'_>, header: &ObjectHeader) -> Key {
         cx.derive(&self.key, LABEL, &header.circumstances())
     }
@@ -718,7 +710,6 @@ fn synthetic_nonce(cx: &mut Context<'_>, key: &Key, counter: u64, content: &[u8]
     MessageNonce::synthetic(counter, hash.as_bytes().first_chunk().expect("a key is longer"))
 }
 
-/// Returns the content inside a signed object.
 fn signed(
     cx: &mut Context<'_>,
     key: &Key,

@@ -57,7 +57,6 @@ impl SavedState {
         Ok(saved)
     }
 
-    /// Returns what precedes the state of a party of this configuration.
     fn head(configuration: &Configuration, party: PartyId) -> Self {
         let mut state = Self::default();
         state.number(u64::from(VERSION));

@@ -25,7 +25,6 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Copies a folder, and fills its pages in.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
@@ -42,12 +41,10 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns a page with its parts.
 fn filled(page: &str) -> String {
     page.lines().map(|line| part(line).unwrap_or_else(|| line.to_owned()) + "\n").collect()
 }
 
-/// Returns what takes the place of a line, if something does.
 fn part(line: &str) -> Option<String> {
     if let Some(link) = line.strip_prefix("[Costs, messages and deviations](../../") {
         return Some(scheme_page::part(link.trim_end_matches(')')));
@@ -63,7 +60,6 @@ fn part(line: &str) -> Option<String> {
     })
 }
 
-/// Returns the table of all scripted attacks.
 fn attacks() -> String {
     let mut table = "| attack | succeeds if | reference |\n|---|---|---|\n".to_owned();
     for attack in ATTACKS {

@@ -15,7 +15,6 @@ pub(super) fn part(file: &str) -> String {
     format!("## Costs, messages and deviations\n\n{entry}\n`{file}`:\n\n{}", header.join("\n"))
 }
 
-/// Returns the schemes' entries in the catalogue as one table.
 fn entry(schemes: &[&Scheme]) -> String {
     let first = schemes[0];
     let each = |value: &dyn Fn(&Scheme) -> String| {

@@ -199,7 +199,6 @@ impl Scene {
         lies
     }
 
-    /// The steps in which this honest device hears something.
     fn hear(&self, state: &State, me: Id, steps: &mut Vec<Step>) {
         let device = state.device(me);
         steps.extend(state.said.iter().cloned().map(|message| Step::Hear(me, message)));
@@ -304,7 +303,6 @@ impl Scene {
         Some(next)
     }
 
-    /// After a device has restarted.
     fn restarted(&self, before: &State, me: Id, remembers: bool) -> Option<State> {
         let device = before.device(me).restarted(remembers);
         let mut next = before.clone();
@@ -319,7 +317,6 @@ impl Scene {
         Some(next)
     }
 
-    /// After these have founded the group anew.
     fn founded(&self, before: &State, founders: &[Id]) -> Option<State> {
         let life = self.honest().map(|id| before.device(id).life).max()? + 1;
         let mut next = before.clone();
@@ -517,7 +514,6 @@ impl State {
         self.said.iter().filter_map(asked).max().unwrap_or_default()
     }
 
-    /// The latest epoch that a ticket for this member has named.
     fn named(&self, member: Id) -> EpochNumber {
         let named = |said: &SignedStatement| match *said {
             SignedStatement::Word(Word::Ticket(party, named)) => (party == member).then_some(named),

@@ -13,7 +13,6 @@ use groupkey_lab::registry;
 
 use super::study::{Study, StudyExtent};
 
-/// The study.
 pub(super) const STUDY: Study = Study {
     id: "benchmark",
     title: "What 24 schemes of three classes compute and keep, in a smart city and in a platoon",

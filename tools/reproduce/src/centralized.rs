@@ -19,7 +19,6 @@ use super::role_rows::{Cells, RoleOperation, Yardstick};
 use super::study::{Study, StudyExtent, StudyResult};
 use crate::published::ComputationStudy;
 
-/// The study.
 pub(super) const STUDY: Study = Study {
     id: "centralized",
     title: "What creating a group costs in SKDC, Nishat and Boneh+, in deployment and in operation",

@@ -27,7 +27,6 @@ pub(super) struct ClaimDraft<'r> {
     remark: String,
 }
 
-/// The comparisons by one yardstick.
 struct YardstickRuling {
     yardstick: Yardstick,
     parts: Vec<FindingStatement>,
@@ -185,7 +184,6 @@ impl<'r> ClaimDraft<'r> {
         self
     }
 
-    /// States in words what the smallest effect is that counts.
     pub(super) fn margin(mut self, words: impl Into<String>) -> Self {
         self.margins.insert(words.into());
         self
@@ -343,7 +341,6 @@ fn dissent(yardstick: Yardstick, beside: &Verdict) -> String {
     }
 }
 
-/// Returns an outcome as what a finding does.
 fn predicate(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::HoldsEverywhere => "holds everywhere",

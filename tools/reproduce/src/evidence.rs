@@ -26,14 +26,12 @@ pub(crate) struct FindingStatement {
     samples: bool,
 }
 
-/// A statement in one setting.
 #[derive(Debug)]
 pub(crate) struct SettingComparison {
     /// All must hold.
     tests: Vec<Test>,
     words: String,
     factors: Vec<(&'static str, String)>,
-    /// The places of the rows that are compared.
     rows: Vec<usize>,
     /// The factor within which two values are a tie, if one is said to be below the other.
     tie: Option<f64>,
@@ -47,7 +45,6 @@ pub(crate) struct RunValues {
     quantity: SampleStatistic,
 }
 
-/// What of a sample is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SampleStatistic {
     Mean,
@@ -89,7 +86,6 @@ impl FindingStatement {
         Self { samples: false, ..Self::new(claim) }
     }
 
-    /// Returns what the part claims.
     pub(crate) fn claim(&self) -> &str {
         &self.claim
     }
@@ -203,7 +199,6 @@ impl SettingComparison {
         self
     }
 
-    /// Says what tells this setting from others.
     pub(crate) fn with(mut self, factor: &'static str, value: impl Into<String>) -> Self {
         self.factors.push((factor, value.into()));
         self
@@ -227,7 +222,6 @@ impl SettingComparison {
         self
     }
 
-    /// Names the rows whose runs are compared, by their places.
     pub(crate) fn of_rows(mut self, rows: impl Into<Vec<usize>>) -> Self {
         self.rows = rows.into();
         self
@@ -343,7 +337,6 @@ impl RunValues {
         Self { values, quantity: SampleStatistic::Mean }
     }
 
-    /// Creates a sample of which this is compared.
     pub(crate) const fn comparing(quantity: SampleStatistic, values: Vec<f64>) -> Self {
         Self { values, quantity }
     }

@@ -136,7 +136,6 @@ enum Reach {
     Most,
     Within(FactorCondition),
     Part,
-    /// None, or a few.
     Few,
 }
 
@@ -218,7 +217,6 @@ impl Settings {
         }
     }
 
-    /// Returns the broadest condition under which the finding holds, if these settings hold.
     fn broadest(&self, held: &[bool], thresholds: &Thresholds) -> Option<FactorCondition> {
         let conditions = self.factors.iter().enumerate().filter_map(|(place, factor)| {
             let condition = factor.condition(place, held, |_| true, thresholds)?;
@@ -242,7 +240,6 @@ impl Settings {
         })
     }
 
-    /// Puts a condition to both tests.
     fn tested(
         &self,
         id: &str,

@@ -244,7 +244,6 @@ fn time_words(ns: f64) -> String {
 pub(super) const GDH: &str = "gdh2-relay";
 /// LKH in its three strategies.
 pub(super) const LKH: [&str; 3] = ["lkh-group", "lkh-user", "lkh-key"];
-/// All schemes of the study.
 pub(super) const SCHEMES: [&str; 5] = ["skdc", "lkh-user", "lkh-key", "lkh-group", GDH];
 
 /// Returns the plans to run more often, each with its new number of runs; none if more runs decide

@@ -28,7 +28,6 @@ use groupkey_lab::device::DeviceProfile;
 use groupkey_lab::registry;
 use groupkey_lab::verdict::{Thresholds, Verdict, VerdictGround, Void};
 
-/// The study.
 pub(super) const STUDY: Study = Study {
     id: "nishat",
     title: "What a member of Nishat keeps, computes and draws",

@@ -56,7 +56,6 @@ pub(crate) fn of_settings(tested: &[String]) -> Option<Void> {
     circular(format!("{} was chosen by this statement ({})", found.name, found.source))
 }
 
-/// Returns whether a price was set by this printed value.
 pub(crate) fn sets_a_price(printed: &str) -> bool {
     PROVENANCE.price.iter().any(|price| price.printed == printed)
 }

@@ -66,7 +66,6 @@ impl Yardstick {
         }
     }
 
-    /// Returns the yardstick by which a ground decides.
     pub(super) const fn of(ground: VerdictGround) -> Self {
         match ground {
             VerdictGround::Counts(device) => Self::Counted(device),
@@ -101,12 +100,10 @@ impl<'r> Cells<'r> {
         (!rows.is_empty()).then_some(Cell { rows, thresholds: self.thresholds })
     }
 
-    /// Returns whether a scheme was run at all.
     pub(super) fn has(self, scheme: &str) -> bool {
         self.rows.iter().any(|row| row.scheme == scheme)
     }
 
-    /// Returns the sizes at which a scheme has rows of a subject, ascending.
     pub(super) fn sizes(self, scheme: &str, subject: RoleOperation) -> Vec<u32> {
         let own = self.rows.iter().filter(|row| row.scheme == scheme && subject.has(row));
         let mut sizes: Vec<u32> = own.map(|row| row.members).collect();
@@ -127,7 +124,6 @@ impl<'r> Cells<'r> {
 }
 
 impl Cell<'_> {
-    /// Returns the number of members of the group.
     pub(super) fn members(&self) -> u32 {
         self.rows[0].members
     }
@@ -203,7 +199,6 @@ impl Cell<'_> {
         provenance::of_scheme(&self.rows[0].scheme, tested).or(prices)
     }
 
-    /// Returns whether a primitive leads the cost of these counts on a device.
     fn leads(&self, counts: &BTreeMap<String, CountedPrimitive>, name: &str, device: &str) -> bool {
         let count = counts.get(name).copied().unwrap_or_default();
         let alone = BTreeMap::from([(name.to_owned(), count)]);
@@ -254,7 +249,6 @@ impl Cell<'_> {
         }
     }
 
-    /// Returns the counted primitives of all its phases.
     pub(super) fn primitives(&self) -> BTreeMap<String, CountedPrimitive> {
         let mut all = BTreeMap::<String, CountedPrimitive>::new();
         for (name, count) in self.rows.iter().flat_map(|row| &row.primitives) {
@@ -323,7 +317,6 @@ impl fmt::Display for RoleOperation {
 }
 
 impl RoleOperation {
-    /// Returns the operation as a noun.
     pub(super) fn operation_name(self) -> &'static str {
         match self.operation {
             "add" => "join",

@@ -76,7 +76,6 @@ pub fn sensitivity(rows: &GradedRows<'_>) -> Vec<Sensitivity> {
 }
 
 impl GradedRows<'_> {
-    /// Returns the study, the name and the outcome of each finding.
     fn outcomes(&self, thresholds: &Thresholds) -> Vec<(&'static str, String, &'static str)> {
         let computations = self.computations.iter();
         let mut all: Vec<(&'static str, Vec<Verdict>)> = computations

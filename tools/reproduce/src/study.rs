@@ -20,7 +20,6 @@ pub struct Study {
     pub source: &'static str,
     /// What the reproduction assumes, one sentence each.
     pub assumptions: &'static [&'static str],
-    /// The device of the study on which a role is modelled.
     pub(super) device: fn(role: &str) -> &'static str,
     pub(super) plans: fn(StudyExtent) -> Vec<BenchPlan>,
     pub(super) examine: fn(&[BenchRow], &Thresholds) -> StudyResult,
@@ -78,7 +77,6 @@ impl Study {
 }
 
 impl StudyExtent {
-    /// Returns one of two values, by the extent.
     pub(super) fn of<T>(self, full: T, quick: T) -> T {
         match self {
             Self::Full => full,

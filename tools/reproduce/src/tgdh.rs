@@ -27,7 +27,6 @@ use super::role_rows::{Cell, Cells, RoleOperation, Yardstick};
 use super::study::{Study, StudyExtent, StudyResult};
 use crate::published::ComputationStudy;
 
-/// The study.
 pub(super) const STUDY: Study = Study {
     id: "tgdh",
     title: "What joining and leaving cost in TGDH, for two to five members",
@@ -402,7 +401,6 @@ fn memory_beside_nishat(study: &ComputationStudy, cells: Cells<'_>) -> Verdict {
         .verdict()
 }
 
-/// What a member of Nishat computes.
 static NISHAT: LazyLock<MemberCounts> = LazyLock::new(|| match MemberCounts::find() {
     Ok(counts) => counts,
     Err(error) => panic!("{error}"),

@@ -96,7 +96,6 @@ pub(crate) fn sentence(verdict: &Verdict) -> String {
     told + &void_words(statements)
 }
 
-/// Says how many settings are undecided, and why.
 fn undecided_words(open: usize, ties: usize, not_run: usize) -> Option<String> {
     let told = [(open, "open"), (ties, "a tie"), (not_run, "not run")]
         .into_iter()

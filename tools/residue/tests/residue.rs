@@ -193,7 +193,6 @@ impl Group {
         self.tell(parties, command);
     }
 
-    /// A command for some, and what comes of it.
     fn tell(&mut self, parties: impl IntoIterator<Item = PartyId>, command: Command<'_>) {
         let mut posted = VecDeque::new();
         for id in parties {

@@ -98,7 +98,6 @@ pub(crate) fn signed(
     signed_in(setting, &World::identity(device), name, act)
 }
 
-/// Returns the message that `act` sends in this setting.
 pub(crate) fn signed_in(
     setting: Setting,
     identity: &Secret,

@@ -113,7 +113,6 @@ pub fn soak(campaign: &Campaign<'_>) -> Option<SoakReport> {
     Some(report)
 }
 
-/// Returns the histories of a campaign.
 fn histories(campaign: &Campaign<'_>) -> Vec<SoakHistory> {
     let mut histories = Vec::new();
     let mut faults = 0;

@@ -12,7 +12,6 @@ pub(crate) struct DeviceFlash(Arc<Mutex<FlashContent>>);
 struct FlashContent {
     /// All that was ever written, in order; nothing where the device forgot.
     versions: Vec<Option<Vec<u8>>>,
-    /// What is there now.
     present: Option<Vec<u8>>,
     /// Whether that is what the device wrote last, or wanted to.
     is_latest: bool,

@@ -248,7 +248,6 @@ impl SoakHistory {
     }
 }
 
-/// Draws a number below `limit`.
 pub(crate) fn below(rng: &mut ChaCha20Rng, limit: u64) -> u64 {
     rng.next_u64() % limit.max(1)
 }
@@ -265,7 +264,6 @@ fn seeded(subject: &LiveScheme, seed: u64, number: u64) -> ChaCha20Rng {
     ChaCha20Rng::from_seed(bytes)
 }
 
-/// What draws steps.
 struct StepGenerator {
     subject: LiveScheme,
     rng: ChaCha20Rng,
@@ -273,7 +271,6 @@ struct StepGenerator {
     changes: ChaCha20Rng,
     /// Decides about deceits, if a member is dishonest.
     deceits: Option<ChaCha20Rng>,
-    /// Decides what devices find in their memories.
     memories: ChaCha20Rng,
     /// The next device that has not arrived.
     next: u32,
@@ -357,7 +354,6 @@ impl StepGenerator {
         HistoryStep { act, pause: self.pause() }
     }
 
-    /// Another key of the same scheme, or of another one.
     fn another_key(&mut self) -> HistoryAction {
         let which = self.changes.next_u64();
         let keeps = self.subject.has_peers() || self.subject.can_rekey() && which.is_multiple_of(2);
@@ -387,7 +383,6 @@ impl StepGenerator {
         50 * MILLISECOND + self.below(15 * SECOND)
     }
 
-    /// The death of a device, or what makes its next one worse.
     fn death(&mut self, device: u32, time: u64) -> HistoryAction {
         let memory = match below(&mut self.memories, 20) {
             _ if self.subject.has_peers() => DeviceMemory::Kept,

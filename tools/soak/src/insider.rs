@@ -31,7 +31,6 @@ pub(crate) struct Liar {
     until: u64,
     /// Whether its process is not heard meanwhile.
     is_mute: bool,
-    /// How many answers are left.
     left: u32,
     rng: ChaCha20Rng,
 }
@@ -41,7 +40,6 @@ impl Liar {
         Self { device, until: 0, is_mute: false, left: 0, rng: ChaCha20Rng::seed_from_u64(0) }
     }
 
-    /// Begins to lie.
     pub(crate) fn begin(&mut self, until: u64, which: u64) {
         self.rng = ChaCha20Rng::seed_from_u64(which);
         (self.until, self.left) = (until, LIES);
@@ -60,7 +58,6 @@ impl Liar {
         self.lies(now) && self.is_mute
     }
 
-    /// Answers a message of another peer.
     pub(crate) fn answer(&mut self, world: &World, payload: &[u8]) -> Vec<Intrusion> {
         if !self.lies(world.network.now) || self.left == 0 {
             return Vec::new();
@@ -312,7 +309,6 @@ pub(crate) fn source(bytes: &[u8]) -> Option<(MemberId, u64)> {
     Some((MemberId(member), session))
 }
 
-/// Draws this session for a messenger.
 pub(crate) struct DrawnSession(pub(crate) u64);
 
 impl TryRng for DrawnSession {
@@ -349,7 +345,6 @@ fn tampered(world: &World, rng: &mut ChaCha20Rng) -> Option<Intrusion> {
     Some((topic.clone(), payload))
 }
 
-/// An epoch around the present one.
 fn near_epoch(world: &World, rng: &mut ChaCha20Rng) -> u64 {
     (world.latest_epoch() + [0, 1, 2, 2, 2, 3][index(rng, 6)]).saturating_sub(1)
 }

@@ -22,7 +22,6 @@ impl Journal {
         self.content().commits.clone()
     }
 
-    /// Replaces the commits by those of a copy.
     pub(crate) fn put_back(&self, commits: Vec<Transaction>) {
         self.content().commits = commits;
     }

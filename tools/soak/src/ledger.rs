@@ -57,7 +57,6 @@ pub struct Ledger {
     out: BTreeMap<u32, u64>,
     /// Of each group message: its sender, the sender's key, and when it was sent, ns.
     said: BTreeMap<u64, (u32, Vec<u8>, u64)>,
-    /// Who has heard each of them.
     heard: BTreeSet<(u64, u32)>,
     /// The latest epoch that a device has shown its application, by founding.
     shown: BTreeMap<(u32, Vec<u8>), u64>,

@@ -69,7 +69,6 @@ impl LiveScheme {
         self.members
     }
 
-    /// Returns how many devices there may ever be.
     pub(crate) const fn most_devices(&self) -> u32 {
         self.members + NEWCOMERS
     }

@@ -19,15 +19,12 @@ pub(crate) type ClientNumber = u32;
 pub(crate) enum NetworkTask {
     /// The client's publish is acknowledged.
     Acknowledged(ClientNumber, u64),
-    /// A message arrives at a client.
     Arrived(ClientNumber, ExpiringMessage),
-    /// A client is connected.
     Connected(ClientNumber),
     /// The operator looks after its commands.
     Operate,
     /// A process starts.
     Start(ClientNumber),
-    /// Nothing.
     Nothing,
 }
 
@@ -77,7 +74,6 @@ pub(crate) struct NetworkFaults {
 
 #[derive(Default)]
 struct ClientLink {
-    /// The topics of the running process.
     topics: BTreeSet<String>,
     /// The topics of the session.
     subscribed: BTreeSet<String>,
@@ -394,7 +390,6 @@ impl VirtualNetwork {
         link.generation += 1;
     }
 
-    /// Returns a client's link if it is still this connection.
     fn link(&mut self, client: ClientNumber, generation: u64) -> Option<&mut ClientLink> {
         let link = self.links.get_mut(&client)?;
         (link.is_connected && link.generation == generation).then_some(link)

@@ -17,7 +17,6 @@ use rand_core::SeedableRng;
 
 use crate::ledger::{Invariant, Violation, violated};
 
-/// The nonces of one history.
 #[derive(Debug, Default)]
 pub(crate) struct NonceRecorder(BTreeMap<UsedNonce, Tag16>);
 
@@ -32,11 +31,9 @@ struct UsedNonce {
 enum SealingKey {
     /// The derived key of a sender and its session.
     Message([u8; 16]),
-    /// What a message says of its key, in schemes with a key for each message.
     OwnMessageKey(Vec<u8>),
     /// The service's public ephemeral key. It follows from the request that the welcome answers.
     Welcome([u8; 32]),
-    /// The key of a device for what it keeps.
     AtRest(u32),
 }
 
@@ -70,7 +67,6 @@ impl NonceRecorder {
         self.note(key, object.counter, object.sealed)
     }
 
-    /// Notes a publish of the service, if it is a welcome.
     pub(crate) fn welcome(&mut self, payload: &[u8]) -> Result<(), Violation> {
         type Welcome = (ByteArray<32>, ByteVec, ByteArray<64>);
         let Ok((public, sealed, _)) = minicbor::decode::<Welcome>(payload) else { return Ok(()) };
@@ -83,7 +79,6 @@ impl NonceRecorder {
         self.note(SealingKey::AtRest(device), nonce, sealed)
     }
 
-    /// Returns how many pairs there are.
     pub(crate) fn pairs(&self) -> usize {
         self.0.len()
     }
@@ -141,7 +136,6 @@ impl<'a> EncryptedObject<'a> {
         self.circumstances[8..16] == [0; 8]
     }
 
-    /// Returns the sender's key if it opens the message.
     fn open(&self, setting: Setting, sender: PartyId, group_key: &Key) -> Option<[u8; 16]> {
         let (mut outbox, mut probe, none) = (Outbox::new(), (), Protection::None);
         let mut rng = ChaCha20Rng::seed_from_u64(0);

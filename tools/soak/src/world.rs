@@ -96,7 +96,6 @@ pub(crate) struct World {
     last_copy: Option<Vec<Transaction>>,
     service: VirtualProcess<Service>,
     pub(crate) devices: BTreeMap<u32, SoakDevice>,
-    /// The peers that found the group.
     founders: Vec<u32>,
     /// Who may evict, among peers.
     rules: Rules,
@@ -111,7 +110,6 @@ pub(crate) struct World {
     acknowledged: u64,
     /// The lives of the group, by its context: each founding is one.
     lives: BTreeMap<[u8; 32], u32>,
-    /// Whether the present life has a founding.
     is_founded: bool,
     readmitted: BTreeSet<u32>,
     said: u64,
@@ -123,7 +121,6 @@ pub(crate) struct World {
     longest: u64,
 }
 
-/// A process, with its clock.
 struct VirtualProcess<R> {
     runtime: Option<R>,
     /// How far its clock is ahead, ns.
@@ -149,7 +146,6 @@ pub(crate) struct SoakDevice {
     flash_full_until: u64,
     /// How long it is away after it has died at a fault point, ns.
     away: u64,
-    /// How often it was started.
     starts: u32,
 }
 
@@ -343,7 +339,6 @@ impl World {
         Ok(())
     }
 
-    /// Runs the world to a time.
     fn advance(&mut self, end: u64) -> Result<(), Violation> {
         while self.events < MOST_EVENTS {
             self.events += 1;

@@ -168,7 +168,6 @@ impl Workbench<'_> {
         MeasuredCost { per_call: per_call.max(0.0), per_unit: per_unit.max(0.0) }
     }
 
-    /// Returns a member's messenger that has a key.
     fn messenger(&self) -> Messenger {
         self.once(|cx| {
             let settings = messages::MessageSettings::default();
@@ -304,7 +303,6 @@ impl Workbench<'_> {
         }
     }
 
-    /// Does the same for the primitives of pairings.
     fn pairing_cost(&self, primitive: Primitive) -> (f64, f64) {
         // Numbers of 16 bytes have inverses, too, and no suite of their own: without a pairing, theirs
         // count as in `standard`, as they do in a device's profile.
@@ -393,7 +391,6 @@ impl Workbench<'_> {
         })
     }
 
-    /// Returns the cost that protecting a message adds to sending it.
     fn protection(&self, guard: Guard) -> (f64, f64) {
         line(BYTES, |bytes| {
             let bytes = vec![0; bytes];
@@ -465,7 +462,6 @@ impl Workbench<'_> {
         self.stopwatch.mean(&mut || desk.step(&mut work))
     }
 
-    /// Returns the message that `work` sends.
     fn sent(&self, guard: Guard, work: impl FnOnce(&mut Context<'_>)) -> Vec<u8> {
         let mut desk = ContextParts::new(self, guard);
         desk.step(work);

@@ -102,7 +102,6 @@ impl Client {
         Ok(())
     }
 
-    /// Returns the next packet, if all of it has arrived.
     async fn read(&mut self) -> Result<Option<Packet>, String> {
         let mut rest = &self.unread[..];
         match Packet::decode_async(&mut rest).await {

@@ -71,12 +71,10 @@ impl Emulator {
         Ok(Self { broker, clients, works, threads })
     }
 
-    /// Impairs all packets so from now on.
     pub(crate) fn impair(&self, impairment: Impairment) {
         self.works.state().queue.impairment = impairment;
     }
 
-    /// Returns the counts of packets so far.
     pub(crate) fn counts(&self) -> PacketCounts {
         self.works.state().queue.counts
     }

@@ -46,7 +46,6 @@ pub(crate) struct LiveNetwork<'a> {
     teller: UnboundedSender<(ClientId, News)>,
     /// The messages since the last rest, by topic and payload.
     sent: HashMap<(String, Vec<u8>), (MessageId, ClientId)>,
-    /// The messages that clients still have to get.
     awaited: HashMap<(MessageId, ClientId), Recipient>,
     /// The number of publications that are not completely acknowledged.
     unacknowledged: usize,

@@ -18,14 +18,11 @@ pub(crate) struct Impairment {
     pub(crate) loss: f64,
 }
 
-/// The counts of packets so far.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct PacketCounts {
     /// The bytes of all packets to and from the broker, with the headers of IP and TCP.
     pub(crate) bytes: u64,
-    /// Packets that were lost on their link.
     pub(crate) dropped: u64,
-    /// Packets that were held.
     pub(crate) held: u64,
 }
 
@@ -89,7 +86,6 @@ impl PacketQueue {
         Some(due)
     }
 
-    /// Returns when the next packet is due.
     pub(crate) fn next_due(&self) -> Option<Duration> {
         self.held.peek().map(|Reverse((due, ..))| *due)
     }

@@ -58,7 +58,6 @@ fn what_is_missing_or_wrong_is_told() {
     }
 }
 
-/// The rows of a run, where it can run.
 fn rows(arguments: &str) -> Option<Vec<Value>> {
     let unshared = ["--net", "--", PROGRAM];
     let output = Command::new("unshare").args(unshared).args(arguments.split(' ')).output();

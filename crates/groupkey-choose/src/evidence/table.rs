@@ -44,7 +44,6 @@ pub enum TableError {
     Values(String),
 }
 
-/// A table as it is written.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WrittenCounts {

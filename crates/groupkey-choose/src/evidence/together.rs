@@ -77,7 +77,6 @@ impl Uses {
     }
 }
 
-/// Returns how many blocks are hashed for the leaves of messages.
 fn leaf_blocks(messages: PrimitiveCount) -> f64 {
     messages.calls * ((messages.amount / messages.calls + LEAF) / 64.0).ceil()
 }

@@ -16,10 +16,8 @@ use crate::{ChooseError, Grounds, choice};
 #[derive(Clone, Debug, Default)]
 pub struct RequirementsDraft {
     requirements: Requirements,
-    /// The file's path and its text.
     file: Option<(PathBuf, String)>,
     settings: Vec<FieldSetting>,
-    /// What was read of the devices and radios that are files.
     devices: Vec<DeviceFile>,
 }
 

@@ -190,7 +190,6 @@ fn filled(
     filled.try_into().expect("these were requirements before")
 }
 
-/// Returns a field's value.
 pub(super) fn get<'t>(table: &'t toml::Table, field: &str) -> Option<&'t toml::Value> {
     let (section, key) = field.split_once('.')?;
     table.get(section)?.get(key)
@@ -261,7 +260,6 @@ fn take<'i>(
     }
 }
 
-/// Returns a field's value with its place.
 fn value<'t, 'i>(root: &'t DeTable<'i>, field: &str) -> Option<&'t Spanned<DeValue<'i>>> {
     let (section, key) = field.split_once('.')?;
     root.get(section)?.get_ref().as_table()?.get(key)

@@ -151,7 +151,6 @@ fn check(findings: &[Finding]) -> Result<(), Failure> {
     })
 }
 
-/// Writes the findings into the folder, and a page of them.
 fn keep(
     folder: &ResultsFolder,
     arguments: &AuditArguments,
@@ -167,7 +166,6 @@ fn keep(
     folder.finish(&header, findings, &render(&report))
 }
 
-/// Fails if the findings differ from the earlier findings.
 fn compare(findings: &[Finding], known: &[Finding]) -> Result<(), Failure> {
     let differences = recorded::differences(findings, known);
     if differences.is_empty() {

@@ -103,13 +103,11 @@ pub(crate) struct BenchWork {
     without: LeftOut,
 }
 
-/// Returns the work that the arguments ask for.
 pub(crate) fn work(arguments: &BenchArguments) -> Result<BenchWork, Failure> {
     let (plans, without) = arguments.plans.plans()?;
     Ok(BenchWork { plans, without })
 }
 
-/// Measures what the arguments ask for, and prints the results.
 pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let BenchWork { plans, without } = work(arguments)?;
     let units = bench::units(&plans);
@@ -142,7 +140,6 @@ struct BenchSession<'a> {
 }
 
 impl<'a> BenchSession<'a> {
-    /// Begins a benchmark, or continues the one in the folder.
     fn open(
         arguments: &'a BenchArguments,
         plans: &'a [BenchPlan],
@@ -247,7 +244,6 @@ impl<'a> BenchSession<'a> {
         Ok(())
     }
 
-    /// Reports whether the benchmark gave what was asked for.
     fn conclude(&self, outcome: BenchOutcome) -> Result<(), Failure> {
         match outcome {
             BenchOutcome::Finished if self.rows.is_empty() => Err(self.refusals.failure()),
@@ -267,7 +263,6 @@ impl<'a> BenchSession<'a> {
         }
     }
 
-    /// Returns the rows that are asked for.
     fn shown(&self) -> Vec<&BenchRow> {
         self.rows.iter().filter(|row| self.arguments.output.shows(row)).collect()
     }
@@ -339,7 +334,6 @@ const SHOW_ALL: &str = "leave out --role and --phase to see all";
 /// Work that takes longer than this is announced.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The assumptions of a benchmark.
 const ASSUMPTIONS: [&str; 5] = [
     "Pauses between steps have no length; messages are delivered in the order in which they were sent.",
     "In schemes with a controller, only the measured parties exist. In the others, every member does.",

@@ -149,7 +149,6 @@ async fn bridge(config: BridgeConfig, as_json: bool, out: &mut dyn Write) -> Res
     }
 }
 
-/// Begins to serve a group.
 fn begin(
     group: BridgeGroup,
     lines: mpsc::Sender<Line>,

@@ -96,7 +96,6 @@ struct Role {
     connection: Connection,
     needed: Vec<(String, TopicUse)>,
     broker: BrokerUse,
-    /// Whether it runs now.
     runs: bool,
 }
 
@@ -149,7 +148,6 @@ fn look_at_bridge(
     Ok(roles)
 }
 
-/// Looks at a service's own files. Returns whether the service runs.
 fn look_at_service(config: &ServeConfig, report: &mut CheckReport<'_>) -> Result<bool, Failure> {
     if config.policy.is_identity_new {
         report.tell("identity", CheckVerdict::Ok, "the first start draws it")?;
@@ -177,7 +175,6 @@ fn look_at_service(config: &ServeConfig, report: &mut CheckReport<'_>) -> Result
     Ok(runs)
 }
 
-/// Looks at a member's own files. Returns whether the member runs.
 fn look_at_member(config: &MemberConfig, report: &mut CheckReport<'_>) -> Result<bool, Failure> {
     let file = config.identity_file.display();
     if !config.identity_file.exists() {
@@ -190,7 +187,6 @@ fn look_at_member(config: &MemberConfig, report: &mut CheckReport<'_>) -> Result
     Ok(runs)
 }
 
-/// Looks at certificates, the clock and the brokers.
 fn look_at_the_rest(
     roles: Vec<Role>,
     offline: bool,

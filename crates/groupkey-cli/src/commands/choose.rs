@@ -200,7 +200,6 @@ impl ChooseArguments {
         self.threads.map_or_else(all_cores, usize::from)
     }
 
-    /// Returns the fields that the service of `--live` has counted.
     fn seen(&self) -> Result<Vec<FieldSetting>, Failure> {
         #[cfg(feature = "live")]
         if let Some(address) = &self.live {
@@ -210,7 +209,6 @@ impl ChooseArguments {
     }
 }
 
-/// Chooses, and prints the answer.
 pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(example) = arguments.print_requirements {
         write!(out, "{example}")?;
@@ -379,14 +377,12 @@ fn refused(error: RequirementsError) -> Failure {
     }
 }
 
-/// Returns what is recommended for requirements around those that were asked for.
 fn winner(requirements: &Requirements) -> Option<Winner> {
     let best = recommend_on(&requirements.as_modelled(), &Grounds::shipped()).ok()??;
     let is_extrapolated = best.figures.iter().any(|figure| figure.is_extrapolated);
     Some(Winner { candidate: best.candidate, cost: best.cost, is_extrapolated })
 }
 
-/// Makes it a failure if nothing is recommended.
 fn conclude(decision: &Decision) -> Result<(), Failure> {
     if decision.recommended.is_some() {
         return Ok(());
@@ -398,7 +394,6 @@ fn conclude(decision: &Decision) -> Result<(), Failure> {
     })
 }
 
-/// Returns the text of an example.
 fn example(name: &Path) -> Option<&'static str> {
     EXAMPLES.into_iter().find(|(known, _)| name == Path::new(known)).map(|(_, text)| text)
 }

@@ -183,7 +183,6 @@ fn read<H: FileHeader>(path: &Path, first_figure: &str) -> Result<Results, Failu
     Ok((json!(header.origin()), key, found))
 }
 
-/// Returns whether a column is a figure that can be compared.
 fn is_compared(column: &str, is_drawn_alike: bool) -> bool {
     let is_among = |columns: &str| columns.split(' ').any(|one| one == column);
     let is_bound = ["_low", "_high", "_error"].iter().any(|end| column.ends_with(end));

@@ -109,7 +109,6 @@ enum DeviceCommand {
     },
 }
 
-/// Runs the action that the arguments ask for.
 pub(crate) fn run(arguments: &DeviceArguments, out: &mut dyn Write) -> Result<(), Failure> {
     match &arguments.action {
         DeviceCommand::Energy(arguments) => energy::run(arguments, out),
@@ -209,7 +208,6 @@ fn radios() -> Table {
     table
 }
 
-/// Writes the profile that `make` returns.
 fn write_profile(
     file: Option<&Path>,
     out: &mut dyn Write,

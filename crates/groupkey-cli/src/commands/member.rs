@@ -154,7 +154,6 @@ struct Telling<'a> {
     raw: Option<RawFraming>,
     /// What to do after an eviction.
     help: &'static str,
-    /// The keys for other protocols.
     exports: &'a [KeyExport],
 }
 
@@ -318,7 +317,6 @@ fn print(event: MemberEvent, as_json: bool, out: &mut dyn Write) -> io::Result<(
     event.tell(as_json, out)
 }
 
-/// Returns why a member ended by itself.
 async fn ended(task: &mut JoinHandle<Result<(), Fatal>>) -> Failure {
     match task.await {
         Ok(Err(fatal)) => Failure::running(fatal.to_string()),

@@ -51,7 +51,6 @@ pub(crate) enum EventLine<'a> {
         epoch: Option<u64>,
         content: Vec<u8>,
     },
-    /// A line was said, or was not.
     Said(bool),
     /// The member is not in the group yet.
     Outside {

@@ -108,7 +108,6 @@ pub(crate) struct OutputArguments {
     threads: Option<u16>,
 }
 
-/// Runs what the arguments ask for, and prints the results.
 pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let OutputArguments { json, samples, threads, .. } = arguments.output;
     if arguments.probe.is_asked_for() {
@@ -130,7 +129,6 @@ pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), F
     rows::print(&plans, threads, format, keeping, out)
 }
 
-/// The folder in which rows are kept, if they are.
 pub(crate) struct Keeping(Option<ResultsFolder>);
 
 impl Keeping {

@@ -65,7 +65,6 @@ pub(crate) fn run(arguments: &ReportArguments, out: &mut dyn Write) -> Result<()
     Ok(())
 }
 
-/// Reads all files into one report.
 fn read(paths: &[PathBuf]) -> Result<Report, Failure> {
     let mut report = Report { printed: printed(), ..Report::default() };
     for path in paths {

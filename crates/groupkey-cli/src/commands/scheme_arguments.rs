@@ -81,7 +81,6 @@ impl FormArguments {
         self.suite.unwrap_or_else(|| self.profile.default_suite())
     }
 
-    /// Returns the chosen protection, or the command's usual one.
     pub(crate) fn protection_or(&self, usual: impl FnOnce() -> Guard) -> Guard {
         self.protection.unwrap_or_else(usual)
     }

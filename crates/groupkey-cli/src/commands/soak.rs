@@ -130,7 +130,6 @@ pub(crate) fn run(arguments: &SoakArguments, out: &mut dyn Write) -> Result<(), 
     }
 }
 
-/// Returns what to run.
 fn subjects(arguments: &SoakArguments) -> Result<Vec<LiveScheme>, Failure> {
     let schemes: Vec<_> = if arguments.scheme.is_empty() {
         registry::schemes().filter(|scheme| DEFAULT.contains(&scheme.id)).collect()
@@ -149,7 +148,6 @@ fn subjects(arguments: &SoakArguments) -> Result<Vec<LiveScheme>, Failure> {
 /// One flat scheme, one with a tree, a hybrid one, and two without a controller.
 const DEFAULT: [&str; 5] = ["skdc", "lkh-group", "igkmp", "tgdh", "gdh2"];
 
-/// Runs one history again.
 fn again(
     arguments: &SoakArguments,
     subjects: &[LiveScheme],
@@ -204,7 +202,6 @@ fn again(
     }
 }
 
-/// Returns the command that runs a history again.
 fn command(arguments: &SoakArguments, scheme: &str, number: u64, only: &[usize]) -> String {
     let SoakArguments { members, seed, .. } = arguments;
     let mut command = format!(
@@ -309,11 +306,9 @@ fn print_lines(
     Ok(())
 }
 
-/// A line of JSON.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum SoakLine<'a> {
-    /// What was run with a scheme.
     Scheme {
         scheme: &'a str,
         seed: u64,
@@ -332,7 +327,6 @@ enum SoakLine<'a> {
         steps: Vec<String>,
         command: &'a str,
     },
-    /// One history.
     History {
         scheme: &'a str,
         history: u64,

@@ -58,7 +58,6 @@ enum Rights {
     Operate,
 }
 
-/// Adds, lists or revokes tokens.
 pub(crate) fn run(arguments: &TokenArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let refused = |error: groupkey_mqtt::config::ConfigError| Failure::input(error.to_string());
     let config = ServeConfig::look(&arguments.config).map_err(refused)?;

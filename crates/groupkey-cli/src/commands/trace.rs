@@ -69,7 +69,6 @@ pub(crate) struct TraceArguments {
     replay: replay::ReplayArguments,
 }
 
-/// Prints a trace, or the costs of one for each scheme.
 pub(crate) fn run(arguments: &TraceArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let TraceArguments { kind, members, stay, duration, seed, ref replay } = *arguments;
     if let Some(path) = &replay.path {

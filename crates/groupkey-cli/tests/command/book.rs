@@ -36,7 +36,6 @@ fn every_scheme_has_a_page_with_a_drawing() {
     }
 }
 
-/// A row of the threat page is worth as much as its test.
 #[test]
 fn every_row_of_the_threat_page_names_tests_that_exist() {
     let mut tests = BTreeSet::new();
@@ -68,7 +67,6 @@ fn every_row_of_the_threat_page_names_tests_that_exist() {
     assert!(named > 80, "only {named} tests were found on the page");
 }
 
-/// The three walks lead past files that are there, and as few as they say.
 #[test]
 fn the_walks_of_the_architecture_lead_past_files() {
     let page = read(Path::new("docs/architecture.md"));
@@ -151,7 +149,6 @@ fn anchors(text: &str) -> BTreeSet<String> {
     headings.map(anchor).collect()
 }
 
-/// All pages, as paths from the repository's root.
 fn pages() -> Vec<PathBuf> {
     let folders = ["docs", "docs/schemes"];
     let files = folders.iter().flat_map(|folder| {
@@ -161,7 +158,6 @@ fn pages() -> Vec<PathBuf> {
     files.filter(|file| file.extension().is_some_and(|kind| kind == "md")).collect()
 }
 
-/// All sources below a folder.
 pub(crate) fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).expect("readable") {

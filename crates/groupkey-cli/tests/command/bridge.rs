@@ -265,7 +265,6 @@ impl House {
         Program::follow(command)
     }
 
-    /// A program of Mosquitto, at the broker with this port.
     fn program(&self, name: &str, port: u16, arguments: &[&str]) -> Command {
         let mut command = Command::new(name);
         command.args(["-h", "127.0.0.1", "-p", &port.to_string()]).args(arguments);
@@ -398,7 +397,6 @@ impl Listener {
     }
 }
 
-/// A running program.
 pub(crate) struct Program {
     child: Child,
     lines: Mutex<Option<Receiver<String>>>,
@@ -432,12 +430,10 @@ impl Program {
         program
     }
 
-    /// The lines of its standard output.
     pub(crate) fn lines(&self) -> Receiver<String> {
         self.lines.lock().expect("nobody panicked").take().expect("they are taken once")
     }
 
-    /// What it told so far.
     pub(crate) fn told(&self) -> Vec<String> {
         self.told.lock().expect("nobody panicked").clone()
     }
@@ -478,12 +474,10 @@ impl Drop for Program {
     }
 }
 
-/// The pre-shared key of a device.
 pub(crate) fn key(number: usize) -> String {
     format!("{:02x}", number + 1).repeat(32)
 }
 
-/// The default of `window`.
 const WINDOW: usize = 512;
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);

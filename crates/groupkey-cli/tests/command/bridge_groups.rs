@@ -171,7 +171,6 @@ impl Site {
         Program::follow(command)
     }
 
-    /// A program of Mosquitto, at the local broker with this port.
     fn program(&self, name: &str, port: u16) -> Command {
         let mut command = Command::new(name);
         command.args(["-h", "127.0.0.1", "-p", &port.to_string()]);

@@ -25,7 +25,6 @@ pub(crate) fn mosquitto_at(test: &str, port: u16, further: &str) -> Option<Mosqu
     or_skip(test, Mosquitto::start_with(address, address, further))
 }
 
-/// A Mosquitto, with further lines of its configuration.
 pub(crate) fn mosquitto_with(test: &str, further: &str) -> Option<(u16, Mosquitto)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a free port");
     let port = listener.local_addr().expect("it is bound").port();

@@ -408,7 +408,6 @@ fn refusal(arguments: &str) -> String {
     finished.stderr
 }
 
-/// Runs the command with this on standard input.
 fn groupkey_with(folder: &Path, arguments: &str, input: &str) -> Finished {
     let mut child = Command::new(GROUPKEY)
         .args(arguments.split_whitespace())

@@ -75,7 +75,6 @@ fn what_a_service_has_counted_is_chosen_for() {
     assert!(gone.code == 1 && gone.stderr.contains("no service answers"), "{gone:?}");
 }
 
-/// A service that runs.
 struct Service {
     process: Child,
     lines: Box<dyn Iterator<Item = String>>,

@@ -14,7 +14,11 @@ fn what_moved_is_told_and_fails_a_script() {
         rows
     };
     for (after, code, told) in [
-        (rows.clone(), 0, "2 rows are in both files, 0 in A only, 0 in B only.\nFigures that moved beyond their intervals: 0."),
+        (
+            rows.clone(),
+            0,
+            "2 rows are in both files, 0 in A only, 0 in B only.\nFigures that moved beyond their intervals: 0.",
+        ),
         (with(&[("wire_bytes", 7.into())]), 1, "scheme skdc  wire_bytes"),
         (with(&[("provenance", "stand-in".into())]), 1, "specified  stand-in"),
         (with(&[("mean_ms", (2.0 * mean).into()), ("ci95_ms", 0.into())]), 1, "mean_ms"),

@@ -293,7 +293,6 @@ impl Group {
     }
 }
 
-/// An emulated device.
 struct Device {
     name: String,
     target: String,
@@ -408,7 +407,6 @@ impl Device {
         }
     }
 
-    /// Gives the emulator a command.
     fn monitor(&self, command: &str) {
         let mut monitor = UnixStream::connect(&self.monitor).expect("the emulator runs");
         monitor.write_all(format!("{command}\n").as_bytes()).expect("it reads");
@@ -439,7 +437,6 @@ impl Drop for Device {
     }
 }
 
-/// Whether the emulators and the compiler's targets are there.
 fn emulators(test: &str) -> Option<()> {
     or_skip(test, Target::ALL.into_iter().try_for_each(Target::check_tools))
 }

@@ -106,7 +106,6 @@ fn examples(page: &str) -> Vec<Example> {
     examples
 }
 
-/// Whether the lines are as expected, `...` standing for any number of them.
 fn matches(expected: &[&str], printed: &[&str]) -> bool {
     match (expected, printed) {
         ([], []) => true,

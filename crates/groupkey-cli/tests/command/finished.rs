@@ -21,13 +21,11 @@ pub(crate) struct Finished {
     pub(crate) stderr: String,
 }
 
-/// Runs the command with these arguments, separated by spaces.
 pub(crate) fn groupkey(arguments: &str) -> Finished {
     let arguments: Vec<&str> = arguments.split_whitespace().collect();
     groupkey_in(Path::new(env!("CARGO_MANIFEST_DIR")), &arguments)
 }
 
-/// Runs the command in a folder.
 pub(crate) fn groupkey_in(folder: &Path, arguments: &[&str]) -> Finished {
     Command::new(GROUPKEY)
         .args(arguments)
@@ -61,7 +59,6 @@ pub(crate) fn interrupted(
 }
 
 impl Finished {
-    /// Standard output of a command that succeeded.
     pub(crate) fn success(self) -> String {
         assert_eq!(self.code, 0, "{}", self.stderr);
         self.stdout
@@ -104,7 +101,6 @@ pub(crate) fn or_skip<T, E: std::fmt::Display>(test: &str, needed: Result<T, E>)
 pub(crate) struct Folder(TempDir);
 
 impl Folder {
-    /// A new empty folder.
     pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().expect("the temporary folder is writable"))
     }

@@ -177,7 +177,6 @@ fn a_second_service_with_an_empty_store_ends_and_the_first_goes_on() {
     assert_eq!(later, epoch.next());
 }
 
-/// A process that is a member.
 struct MemberProcess {
     process: Child,
     lines: BufReader<ChildStdout>,
@@ -217,7 +216,6 @@ impl Drop for MemberProcess {
     }
 }
 
-/// A process that serves.
 struct Service {
     process: Child,
     lines: Receiver<String>,
@@ -280,7 +278,6 @@ impl Service {
 struct Asked(TcpStream);
 
 impl Asked {
-    /// The epoch that it promised, if it came to that.
     fn promised(mut self) -> Option<Epoch> {
         let mut answer = String::new();
         let _ = self.0.read_to_string(&mut answer);

@@ -73,7 +73,6 @@ fn a_study_prints_what_it_found_and_is_not_measured_again_without_asking() {
     assert_eq!(lines, text.lines().count());
 }
 
-/// The outcomes that are recorded.
 const RECORDED: &str = include_str!("../../../../tools/reproduce/data/outcomes.json");
 
 #[test]
@@ -105,7 +104,6 @@ fn an_outcome_that_is_not_as_recorded_is_a_failure() {
     assert!(finished.stderr.contains("nothing.json"), "{}", finished.stderr);
 }
 
-/// What an earlier run has done counts.
 #[test]
 fn an_interruption_tells_all_that_is_done() {
     let folder = Folder::new();

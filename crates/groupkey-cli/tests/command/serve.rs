@@ -245,7 +245,6 @@ fn run_until_stopped(folder: &Folder) -> Result<Output, Output> {
 /// A service without a broker, whose port is nobody's.
 const NO_BROKER: &str = "store = 'group.redb'\n[broker]\nport = 1\n";
 
-/// Starts a service with this file.
 fn serve(folder: &Folder, file: &str) -> Child {
     folder.file("serve.toml", file);
     Command::new(GROUPKEY)

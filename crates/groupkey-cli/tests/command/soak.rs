@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use crate::finished::{Finished, groupkey};
 
-/// The lines of a soak, whatever it found.
 fn lines(finished: &Finished) -> Vec<Value> {
     let object = |line| serde_json::from_str(line).expect("each line is a JSON object");
     finished.stdout.lines().map(object).collect()

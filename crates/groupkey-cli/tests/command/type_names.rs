@@ -46,7 +46,6 @@ fn public_types() -> BTreeMap<String, BTreeSet<PathBuf>> {
     types
 }
 
-/// The name of the public type that begins in a line.
 fn public_type(line: &str) -> Option<&str> {
     let after = line.trim_start().strip_prefix("pub")?;
     let after = match after.strip_prefix('(') {

@@ -57,7 +57,6 @@ impl AuditedScheme {
         self.scheme
     }
 
-    /// Returns the name of the suite that was asked for.
     pub(super) fn suite_name(&self) -> Option<String> {
         self.suite.map(|suite| suite.name().to_owned())
     }
@@ -67,7 +66,6 @@ impl AuditedScheme {
         self.parameter("subgroups").unwrap_or(0)
     }
 
-    /// Returns a parameter that was set for the audit.
     pub(super) fn parameter(&self, name: &str) -> Option<u32> {
         self.parameters.iter().find(|&&(set, _)| set == name).map(|&(_, value)| value)
     }

@@ -192,7 +192,6 @@ impl Claim {
     }
 }
 
-/// A set of claims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ClaimSet(u16);
 

@@ -42,7 +42,6 @@ pub(super) enum KnowledgeSource {
     Power(ValueId),
     /// It was sent openly.
     Public,
-    /// It follows by a relation.
     Relation(u32),
 }
 
@@ -76,7 +75,6 @@ impl<'r> Closure<'r> {
         closure
     }
 
-    /// Returns what an adversary knows that has these values, too.
     pub(super) fn with(&self, held: impl IntoIterator<Item = ValueId>) -> Self {
         let mut closure = self.clone();
         held.into_iter().for_each(|value| closure.learn(value, KnowledgeSource::Held));
@@ -84,17 +82,14 @@ impl<'r> Closure<'r> {
         closure
     }
 
-    /// Whether the adversary has a value.
     pub(super) fn knows(&self, value: ValueId) -> bool {
         self.reason(value) != KnowledgeSource::Unknown
     }
 
-    /// Returns why the adversary has a value.
     pub(super) fn reason(&self, value: ValueId) -> KnowledgeSource {
         self.reasons[value as usize]
     }
 
-    /// Returns the values from which a known value follows at once.
     pub(super) fn premises(&self, value: ValueId) -> Vec<ValueId> {
         match self.reason(value) {
             KnowledgeSource::Unknown | KnowledgeSource::Held | KnowledgeSource::Public => {

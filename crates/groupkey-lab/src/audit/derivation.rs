@@ -99,7 +99,6 @@ struct DerivationWriter<'d> {
     trace: &'d OperationTrace,
     closure: &'d Closure<'d>,
     steps: Vec<String>,
-    /// The step that gave each value.
     numbers: HashMap<ValueId, usize>,
 }
 
@@ -177,7 +176,6 @@ impl DerivationWriter<'_> {
     }
 }
 
-/// Names for values.
 struct ValueNames {
     names: HashMap<ValueId, String>,
     wrapped: HashMap<ValueId, ()>,

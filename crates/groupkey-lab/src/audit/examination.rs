@@ -14,7 +14,6 @@ use super::rules::DerivationRules;
 /// A source of secrets that the adversary has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Corrupted {
-    /// The controller, all the time.
     Controller,
     /// A member during its stay.
     Member(usize),
@@ -34,15 +33,12 @@ pub(super) struct Break {
     pub(super) key: usize,
 }
 
-/// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunResult {
     pub(super) breaks: Vec<Break>,
-    /// The claims about which the run says something.
     pub(super) tested: ClaimSet,
 }
 
-/// A run under examination.
 pub(super) struct Examination<'r> {
     pub(super) run: &'r ExecutedHistory,
     pub(super) reader: &'r KnowledgeReader<'r>,
@@ -108,7 +104,6 @@ impl<'r> Examination<'r> {
         }
     }
 
-    /// Returns the values that one of the corrupted parties knows by itself.
     pub(super) fn known_to(&self, corrupted: Corrupted) -> Vec<ValueId> {
         let run = self.run;
         match corrupted {

@@ -47,7 +47,6 @@ pub struct History {
 #[derive(Debug)]
 pub(super) struct ExecutedHistory {
     pub(super) rig: Rig,
-    /// All keys of the group.
     pub(super) keys: Vec<GroupKey>,
     /// The members' times in the group.
     pub(super) stays: Vec<Stay>,
@@ -57,7 +56,6 @@ pub(super) struct ExecutedHistory {
     pub(super) end: u32,
 }
 
-/// A key that the group had.
 #[derive(Clone, Debug)]
 pub(super) struct GroupKey {
     pub(super) value: ValueId,

@@ -64,7 +64,6 @@ pub(super) struct Lists {
 }
 
 impl DerivationRules {
-    /// Returns the rules of a run.
     pub(super) fn of(reader: &KnowledgeReader<'_>) -> Self {
         let trace = reader.trace;
         let mut rules = Self { values: trace.values().len(), ..Self::default() };
@@ -193,7 +192,6 @@ impl DerivationRules {
         self.powers.push(ElementPower { element, base, exponents });
     }
 
-    /// Returns the factors of an exponent.
     fn factors(&self, exponent: ValueId, times: i32) -> Vec<(ValueId, i32)> {
         // Following the inverse of an inverse must not go round in a circle.
         let earlier = |&&made: &&usize| self.relations[made].values[0] < exponent;
@@ -224,7 +222,6 @@ impl DerivationRules {
         }
     }
 
-    /// Returns an element as a power, if it is one.
     pub(super) fn power(&self, element: ValueId) -> Option<&ElementPower> {
         self.raised.get(&element).map(|&place| &self.powers[place])
     }
@@ -238,7 +235,6 @@ impl DerivationRules {
 }
 
 impl Lists {
-    /// Lists for each value the sets that contain it.
     fn inverse<'s>(values: usize, sets: impl Iterator<Item = &'s [ValueId]> + Clone) -> Self {
         let mut starts = vec![0; values + 1];
         for &value in sets.clone().flatten() {

@@ -163,7 +163,6 @@ pub fn remaining(units: &[Unit<'_>], rows: &[BenchRow]) -> Option<(usize, usize)
 }
 
 impl Unit<'_> {
-    /// Returns the number of measured repetitions, of all activities.
     fn repetitions(&self) -> u64 {
         self.plan.activities().count() as u64 * u64::from(self.plan.repetitions)
     }
@@ -222,7 +221,6 @@ const ROUND: Duration = Duration::from_secs(20);
 /// Largest group (members) that is tried before a benchmark, to see how long it takes.
 const PILOT_MEMBERS: u32 = 400;
 
-/// The time of a repetition at a size.
 #[derive(Clone, Copy)]
 struct TimeAtSize {
     members: u32,

@@ -137,7 +137,6 @@ impl FileRow for BenchRow {
     }
 }
 
-/// Returns the columns of messages of one kind.
 pub(super) fn traffic<R: 'static>(
     kind: &str,
     of: fn(&R) -> MessageTraffic,
@@ -162,7 +161,6 @@ pub(super) fn deviation<R: 'static>(
     ]
 }
 
-/// Returns the two columns of each primitive.
 pub(super) fn counts_of<R: 'static>(
     of: fn(&R) -> &BTreeMap<String, CountedPrimitive>,
 ) -> impl Iterator<Item = ResultColumn<R>> {

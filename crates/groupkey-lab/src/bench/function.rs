@@ -54,7 +54,6 @@ impl Function {
         self.definition().map_or("", |(_, results)| results)
     }
 
-    /// Whether schemes of a class can have the function.
     fn is_of(self, class: Class) -> bool {
         let served = class != Class::Distributed;
         match (self.role, self.activity) {

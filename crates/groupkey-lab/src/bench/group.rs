@@ -87,7 +87,6 @@ impl BenchState {
 }
 
 impl<'s> MeasuredGroup<'s> {
-    /// Returns a group of parties that know nothing yet.
     pub(crate) fn new(state: &'s mut BenchState) -> Self {
         let mut seats = BTreeMap::new();
         let BenchState { configuration, parties, .. } = state;
@@ -125,7 +124,6 @@ impl<'s> MeasuredGroup<'s> {
         }
     }
 
-    /// Creates the group and performs the activity.
     pub(crate) fn perform(&mut self, activity: Activity) -> Result<Vec<PhaseRecord>, BenchError> {
         let is_creation =
             matches!(activity, Activity::Create | Activity::Encrypt | Activity::Decrypt);
@@ -408,7 +406,6 @@ impl<'s> MeasuredGroup<'s> {
         self.state.draw_from(drawn);
     }
 
-    /// Sets whether parties check tags from now on.
     pub(super) fn check_from_now_on(&mut self, checking: Checking) {
         self.checking = checking;
         self.script.iter_mut().for_each(Script::check);
@@ -517,7 +514,6 @@ impl<'s> MeasuredGroup<'s> {
         }
     }
 
-    /// Ends a part of the record, if the group is recorded.
     fn end_part(&mut self, label: Option<(Option<Activity>, Phase)>) {
         self.state.recorder.iter_mut().for_each(|recorder| recorder.end(label));
     }
@@ -567,7 +563,6 @@ impl MeasuredParty {
     }
 }
 
-/// Returns an episode of one member by itself.
 fn alone(activity: Activity, member: MemberId, share: PartyShare) -> PhaseRecord {
     PhaseRecord { activity, phase: Phase::Operational, shares: [(member.into(), share)].into() }
 }

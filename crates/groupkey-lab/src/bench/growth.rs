@@ -126,7 +126,6 @@ impl GrowthFit {
         self.constant + self.factor * function(self.form, members)
     }
 
-    /// Returns the best fit of one form.
     fn with(form: Form, points: &[CostAtSize]) -> Self {
         let largest = points.iter().map(|point| point.cost).fold(0.0, f64::max);
         if largest == 0.0 {
@@ -219,7 +218,6 @@ pub fn table(rows: &[BenchRow]) -> Vec<Grown> {
     grown.collect()
 }
 
-/// Returns the form that the catalogue states for a role's cost.
 fn stated(scheme: &str, profile: &str, operation: &str, role: &str) -> Option<Form> {
     let scheme = registry::scheme(scheme)?;
     let profile = Profile::ALL.into_iter().find(|known| known.name() == profile)?;

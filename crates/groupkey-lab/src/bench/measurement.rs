@@ -68,9 +68,7 @@ pub(super) struct Ongoing<'p> {
 /// How long a measurement took, by how often it does so.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MeasuringEffort {
-    /// Whole groups, which run once.
     pub(super) once: Duration,
-    /// Groups that talk, one in each round.
     pub(super) rounds: Duration,
     /// Repetitions, those that are not measured included.
     pub(super) repetitions: Duration,

@@ -9,15 +9,11 @@ use groupkey::{MemberId, SubgroupId};
 /// The parties of a measured group, by purpose.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BenchParties {
-    /// Members with which the group is created.
     pub(crate) members: Vec<MemberId>,
-    /// The members that exist.
     pub(crate) present: BTreeSet<MemberId>,
-    /// The subgroup controllers that exist.
     pub(crate) subgroups: BTreeSet<SubgroupId>,
 }
 
-/// The subgroup of each member, joining members included.
 pub(crate) type Division = HashMap<MemberId, SubgroupId>;
 
 /// How many members join or leave in a batch.
@@ -72,7 +68,6 @@ pub(crate) const fn leaver(count: u32) -> MemberId {
     MemberId(count / 2)
 }
 
-/// Returns the member that joins a group of this many members.
 pub(crate) const fn newcomer(count: u32) -> MemberId {
     MemberId(count)
 }

@@ -122,7 +122,6 @@ impl BenchPlan {
             .filter(|activity| self.activities.contains(activity) && activity.is_of(self.scheme))
     }
 
-    /// Whether the plan asks for a row of its activities.
     pub(crate) fn asks_for(&self, row: &BenchRow) -> bool {
         let is_of = |&Function { role, activity, phase }: &Function| {
             (role.name(), activity.name(), phase.name())

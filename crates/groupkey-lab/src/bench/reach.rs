@@ -48,7 +48,6 @@ impl Phase {
 }
 
 impl MessageTraffic {
-    /// Adds other messages.
     pub(super) const fn add(&mut self, other: Self) {
         self.messages += other.messages;
         self.payload_bytes += other.payload_bytes;

@@ -23,11 +23,9 @@ use super::{Activity, BenchError, BenchPlan, Phase};
 /// The inputs of one member in one group, and which of them are the work of a role.
 #[derive(Clone, Debug)]
 pub(crate) struct Recording {
-    /// The member and its group.
     pub(crate) subject: ReplayedMember,
     /// The inputs. [`ReplayInput::End`] ends each part.
     pub(crate) acts: Vec<ReplayInput<Rc<[u8]>>>,
-    /// The parts that are a role's work.
     pub(crate) works: Vec<RoleWork>,
     /// The hash of the member's messages and group keys.
     pub(crate) hash: [u8; 32],
@@ -180,7 +178,6 @@ pub(super) struct Recorder {
     parts: BTreeMap<MemberId, MemberRecord>,
 }
 
-/// The record of one member.
 #[derive(Debug, Default)]
 struct MemberRecord {
     acts: Vec<ReplayInput<Rc<[u8]>>>,
@@ -236,13 +233,11 @@ impl Recorder {
         }
     }
 
-    /// Returns the record of what a member has sent.
     pub(super) fn transcript(&mut self, party: PartyId) -> Option<&mut Transcript> {
         let PartyId::Member(member) = party else { return None };
         Some(&mut self.parts.entry(member).or_default().transcript)
     }
 
-    /// Ends a part of all records.
     pub(super) fn end(&mut self, label: Option<ActLabel>) {
         for part in self.parts.values_mut() {
             part.acts.push(ReplayInput::End);

@@ -8,7 +8,6 @@ use super::Activity;
 use super::parties::{leaver, newcomer};
 use super::state::{PartyShare, PhaseRecord};
 
-/// A party and the role of its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RolePart {
     pub(crate) role: Role,

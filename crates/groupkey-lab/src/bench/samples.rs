@@ -23,7 +23,6 @@ pub(crate) struct ActivitySamples<'p> {
     series: Vec<PartSamples>,
 }
 
-/// The samples of one part in one phase.
 struct PartSamples {
     phase: Phase,
     part: RolePart,
@@ -55,7 +54,6 @@ impl<'p> ActivitySamples<'p> {
         Self { plan, members, activity, series: series.collect() }
     }
 
-    /// Returns the parties that are measured.
     pub(crate) fn parties(&self) -> BTreeSet<PartyId> {
         self.series.iter().map(|series| series.part.party).collect()
     }
@@ -161,7 +159,6 @@ pub(super) fn effort(suite: Suite) -> impl Fn(&PartyShare) -> u64 {
     }
 }
 
-/// Returns the counted primitives, by the meter's names.
 pub(super) fn counts(meter: &Meter) -> BTreeMap<String, CountedPrimitive> {
     let counted = Primitive::ALL.into_iter().map(|primitive| (primitive, meter.tally(primitive)));
     counted

@@ -26,7 +26,6 @@ enum Scene {
     Checking,
     /// What the parties have done since the last episode belongs to none.
     Cut,
-    /// An episode ends.
     End(Activity, Phase),
     Step(ScriptedStep),
 }
@@ -56,18 +55,15 @@ impl Script {
         self.0.push(Scene::Cut);
     }
 
-    /// Writes down the end of an episode.
     pub(super) fn end(&mut self, activity: Activity, phase: Phase) {
         self.0.push(Scene::End(activity, phase));
     }
 
-    /// Writes down a command to a party.
     pub(super) fn command(&mut self, party: PartyId, drawn: usize, command: Command<'_>) {
         let given = Given::Command(Box::new(command.into()));
         self.0.push(Scene::Step(ScriptedStep { party, drawn, given }));
     }
 
-    /// Writes down a message to a party.
     pub(super) fn message(
         &mut self,
         party: PartyId,

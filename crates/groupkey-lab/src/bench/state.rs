@@ -35,7 +35,6 @@ pub(crate) struct BenchState {
     /// Present if the inputs of the members are recorded.
     pub(super) recorder: Option<Recorder>,
     clock: ClockProperties,
-    /// Everything that was ever counted here.
     counted: Meter,
 }
 
@@ -58,10 +57,8 @@ pub(crate) struct PhaseRecord {
     pub(crate) shares: Shares,
 }
 
-/// The share of each party.
 pub(crate) type Shares = BTreeMap<PartyId, PartyShare>;
 
-/// What one party did.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PartyShare {
     /// The work, which is the same in every repetition.
@@ -218,7 +215,6 @@ impl Work {
         self.temporary = footprint.temporary as u64;
     }
 
-    /// Returns the messages of all kinds together.
     pub(crate) fn traffic(&self) -> MessageTraffic {
         let mut all = self.unicast;
         for kind in [self.multicast, self.broadcast] {

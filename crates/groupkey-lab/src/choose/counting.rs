@@ -127,7 +127,6 @@ pub(super) fn sample(
     }
 }
 
-/// The messages of such a load tell what protects them.
 fn without_protection(load: &mut Load) {
     for open in [Uses::SEND, Uses::RECEIVE] {
         load.uses.0.remove(open);

@@ -34,7 +34,6 @@ pub struct EvidenceOptions<'o> {
 
 #[cfg(test)]
 impl<'o> EvidenceOptions<'o> {
-    /// Small groups, on so many threads.
     pub(crate) fn quick(threads: usize, stop: &'o AtomicBool) -> Self {
         Self { seed: 1, is_quick: true, threads, stop, on_progress: &|_, _| () }
     }
@@ -151,7 +150,6 @@ fn evidence_by(
     Ok(Evidence::new(facts.collect(), tables))
 }
 
-/// Counts all operations that are possible at a moment.
 pub(super) fn operations(
     subject: &CountedScheme,
     moment: Moment,

@@ -45,9 +45,7 @@ pub struct FitOptions<'o> {
 struct FitObservation {
     /// The class of its scheme and its quality of service: `hybrid 2`.
     kind: String,
-    /// Members.
     members: u32,
-    /// The terms of its time.
     terms: Terms,
     /// The simulated mean (ms).
     mean: f64,
@@ -89,7 +87,6 @@ fn latencies(options: &FitOptions<'_>) -> Latencies {
     latency::latencies(if options.is_quick { 100 } else { 3_000 }, options.seed)
 }
 
-/// Fits a model to observations.
 fn fit(latencies: Latencies, observations: &[FitObservation]) -> Model {
     let mut by_kind: BTreeMap<String, Vec<&FitObservation>> = BTreeMap::new();
     for observation in observations {
@@ -114,7 +111,6 @@ struct FittedGroup {
 }
 
 impl FittedGroup {
-    /// Simulates its operations, each in a group of its own.
     fn simulate(&self) -> Result<Vec<OperationTimes>, GroupError> {
         let mut simulated = Vec::new();
         let known = &self.subject.scheme.operations;
@@ -256,7 +252,6 @@ fn groups(options: &FitOptions<'_>) -> Vec<FittedGroup> {
     (0..count).map(group).collect()
 }
 
-/// Draws numbers.
 pub(super) struct GroupDraw(pub(super) ChaCha20Rng);
 
 impl GroupDraw {

@@ -84,7 +84,6 @@ pub fn measure(
 #[derive(Default)]
 pub(super) struct Laboratory {
     recorded: BTreeMap<VariantKind, RecordedKind>,
-    /// Times of changes, by what was simulated.
     times: BTreeMap<(VariantKind, ChangeKey, RunKey), Vec<f64>>,
     /// Where the known times are from.
     place: Option<(NetworkConditions, Devices)>,
@@ -373,13 +372,11 @@ fn counted_moments(requirements: &Requirements, candidate: &Candidate) -> Vec<Mo
     if end != now && is_limited { vec![now, end] } else { vec![now] }
 }
 
-/// Returns the moment with as many members as an operation takes.
 fn at_least(operation: &str, moment: Moment) -> Moment {
     let least = if operation == "remove" { LEAST } else { 2 };
     Moment { members: moment.members.max(least), ..moment }
 }
 
-/// Returns whether the evidence that ships has these operations at just these moments.
 fn is_shipped(variant: &Variant, operations: &[&str], moments: &[Moment]) -> bool {
     operations.iter().all(|operation| {
         let is_it = |table: &&CountTable| {

@@ -286,17 +286,14 @@ pub(super) struct PreparedFlow<'a> {
     /// The place of a message among those that a party waits for.
     places: HashMap<(u32, u32), u32>,
     by_party: Vec<Vec<u32>>,
-    /// Whether connections end and are made again.
     pub(super) connections_end: bool,
 }
 
-/// What a party has in one replay.
 #[derive(Clone, Default)]
 struct PartyProgress {
     arrived: Vec<bool>,
     /// How many messages have arrived without a gap.
     in_order: u32,
-    /// Steps that are done.
     done: usize,
     busy_until: Time,
 }

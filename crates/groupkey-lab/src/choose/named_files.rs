@@ -119,7 +119,6 @@ fn conditions_of(plan: &Plan) -> Requirements {
     }
 }
 
-/// Returns the members and the rates of a trace.
 fn changes_of(trace: &Trace) -> Members {
     let hours = (trace.duration_ms() as f64 / 3_600_000.0).max(f64::MIN_POSITIVE);
     let rate = |change| trace.count(change) as f64 / hours;
@@ -160,7 +159,6 @@ mod tests {
 
     const LOSSY: &str = "[network]\nloss_percent = 2\ndelay_ms = 60\n";
 
-    /// Requirements with a scenario of these tables.
     fn with_scenario(group: &str, tables: &str) -> Result<Requirements, RequirementsError> {
         let folder = tempfile::tempdir().expect("there is room");
         let scenario = format!(

@@ -104,7 +104,6 @@ pub fn commands(
     told
 }
 
-/// Returns the moment whose costs count for a candidate.
 pub(super) fn present(requirements: &Requirements, candidate: &Candidate) -> Moment {
     let members = &requirements.members;
     match scheme(&candidate.variant.scheme) {
@@ -165,7 +164,6 @@ fn outages(network: &NetworkConditions) -> Option<OutageRate> {
     Some(OutageRate { per_hour, length_s })
 }
 
-/// Returns the arguments that name what a member runs on.
 fn member(requirements: &Requirements) -> String {
     let Devices { member, radio, .. } = &requirements.devices;
     let radio = radio.as_ref().map_or_else(String::new, |radio| format!(" --radio {radio}"));
@@ -180,7 +178,6 @@ fn profile(devices: &Devices, name: &str) -> Option<DeviceProfile> {
     }
 }
 
-/// Does the same for a radio.
 fn radio(devices: &Devices, name: &str) -> Option<Radio> {
     match devices.text(name) {
         Some(text) => Radio::from_toml(text).ok(),

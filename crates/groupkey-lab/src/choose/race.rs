@@ -162,13 +162,11 @@ struct Field<'r> {
 
 /// A finalist.
 struct Racer {
-    /// Its figures, with times by the model.
     modelled: Assessment,
     /// The moment whose costs count, and the one at which limits must hold.
     now: Moment,
     end: Moment,
     changes: Vec<(String, f64)>,
-    /// Its kind, if it was recorded.
     kind: Option<usize>,
     /// How many messages a run of each change hands over.
     deliveries: Vec<u64>,
@@ -327,7 +325,6 @@ impl<'r> Field<'r> {
         }
     }
 
-    /// Looks at the costs of this many runs, at the error that the look spends.
     fn look(&mut self, racing: &[usize], runs: usize, error: f64) {
         let limit = self.requirements.limits.complete.unwrap_or(f64::INFINITY);
         for &place in racing {
@@ -492,13 +489,11 @@ impl<'r> Field<'r> {
         Ok(far.high <= limit)
     }
 
-    /// Returns how many runs of so many deliveries are left.
     fn affordable(&self, deliveries: u64) -> u32 {
         let left = MOST_DELIVERIES.saturating_sub(self.deliveries.load(Ordering::Relaxed));
         u32::try_from(left / deliveries.max(1)).unwrap_or(u32::MAX)
     }
 
-    /// Puts the decision together.
     fn decide(self, modelled: &Decision, could_win: usize, end: RaceEnd) -> Decision {
         let requirements = self.requirements;
         let is_known = self.racers.iter().any(|racer| racer.runs() > 1);
@@ -609,7 +604,6 @@ impl Racer {
     }
 }
 
-/// Cuts runs of a racer's change into heats.
 fn heats_of(
     (racer, change): (usize, usize),
     moment: Moment,

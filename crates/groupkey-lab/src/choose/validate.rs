@@ -349,7 +349,6 @@ fn waiting(
     requirements.weights.second * rate * time / 1e3
 }
 
-/// Returns the requirements that are drawn.
 pub(super) fn requirements(
     options: &ValidateOptions<'_>,
 ) -> Vec<(RequirementsSource, Requirements)> {

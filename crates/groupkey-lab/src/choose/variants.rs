@@ -137,7 +137,6 @@ const QUICK: [u32; 6] = [2, 4, 8, 16, 32, 64];
 /// The largest group without a controller that is counted. Each member works in each change.
 const MOST_AMONG_PEERS: u32 = 128;
 
-/// Returns the values of the parameters to count a scheme with.
 fn settings(scheme: &Scheme) -> Vec<Vec<(&'static str, u32)>> {
     let of = |name: &'static str, values: &[u32]| {
         values.iter().map(|value| vec![(name, *value)]).collect::<Vec<_>>()
@@ -152,7 +151,6 @@ fn settings(scheme: &Scheme) -> Vec<Vec<(&'static str, u32)>> {
     }
 }
 
-/// Returns the sizes at which a scheme with these parameters is counted.
 fn sizes(scheme: &Scheme, parameters: &[(&'static str, u32)], is_quick: bool) -> Vec<u32> {
     let most = match scheme.class() {
         Class::Distributed => MOST_AMONG_PEERS,

@@ -21,13 +21,11 @@ pub(super) struct Waves {
     stages: Vec<InStage>,
     finish: Option<Finish>,
     largest: usize,
-    /// Every step and message, if they are recorded.
     record: Option<StepRecord>,
     /// Orders parties by how long their primitives take.
     effort: fn(&CountedWork) -> u64,
 }
 
-/// What happened, step by step.
 #[derive(Default)]
 pub(super) struct StepRecord {
     pub(super) steps: Vec<RecordedStep>,
@@ -79,7 +77,6 @@ struct WaveDelivery {
     recorded: u32,
 }
 
-/// What one party did.
 #[derive(Clone, Default)]
 struct PartyRecord {
     all: CountedWork,
@@ -131,13 +128,11 @@ impl Waves {
         }
     }
 
-    /// Records every step from here on.
     pub(super) fn record(&mut self) {
         let arrivals = vec![Vec::new(); self.parties.len()];
         self.record = Some(StepRecord { arrivals, ..StepRecord::default() });
     }
 
-    /// Returns what was recorded.
     pub(super) fn take_record(&mut self) -> StepRecord {
         self.record.take().unwrap_or_default()
     }
@@ -160,7 +155,6 @@ impl Waves {
         (load, (self.effort)(all))
     }
 
-    /// Returns the parties, by their places.
     pub(super) fn parties(&self) -> &[PartyId] {
         &self.parties
     }

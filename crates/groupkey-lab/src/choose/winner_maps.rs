@@ -83,7 +83,6 @@ impl MapKind {
         }
     }
 
-    /// Returns the requirements of a cell.
     fn at(self, requirements: &Requirements, column: f64, row: f64) -> Requirements {
         let mut changed = requirements.clone();
         match self {

@@ -111,7 +111,6 @@ impl Costs {
         self.0.iter_mut().for_each(|cost| cost.at_clock(clock));
     }
 
-    /// Returns the costs of all primitives, with their calls and amounts.
     pub(super) fn uses(&self, meter: &Meter) -> impl Iterator<Item = (&PrimitiveCost, f64, f64)> {
         Primitive::ALL.into_iter().zip(&self.0).map(|(primitive, cost)| {
             let tally = meter.tally(primitive);

@@ -119,7 +119,6 @@ impl Target {
         }
     }
 
-    /// Returns the compiler's name of the target.
     pub(super) const fn triple(self) -> &'static str {
         match self {
             Self::CortexM4 => "thumbv7em-none-eabihf",
@@ -210,7 +209,6 @@ impl Target {
         command
     }
 
-    /// Runs cargo, which builds a program for this target.
     pub(super) fn build(self, cargo: &mut Command) -> Result<(), EmulationError> {
         match cargo.status().map_err(EmulationError::Io)?.success() {
             true => Ok(()),

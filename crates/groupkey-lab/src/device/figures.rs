@@ -14,7 +14,6 @@ use super::measured::{all_suites, figures};
 #[derive(Debug, Default)]
 pub(super) struct Figures(HashMap<String, Instructions>);
 
-/// The costs of handling a message, and of the primitives of each suite.
 type AllCosts = (HandlingCosts, [Option<Costs>; Suite::ALL.len()]);
 
 impl Figures {
@@ -23,12 +22,10 @@ impl Figures {
         figures() + Handling::ALL.len()
     }
 
-    /// Returns how many figures have come in.
     pub(super) fn number(&self) -> usize {
         self.0.len()
     }
 
-    /// Takes a line. Returns whether it is a figure.
     pub(super) fn take(&mut self, line: &str) -> bool {
         let figure = figure(line);
         let is_one = figure.is_some();

@@ -119,7 +119,6 @@ const BUILT_IN: [(&str, &str); 8] = [
     ("rv32imac", include_str!("../devices/rv32imac.toml")),
 ];
 
-/// Reads a profile and checks all of it.
 fn parse(text: &str) -> Result<DeviceProfile, DeviceError> {
     let mut file: ProfileFile =
         toml::from_str(text).map_err(|error| DeviceError::Malformed(error.to_string()))?;
@@ -200,7 +199,6 @@ struct ProfileFile {
 #[serde(deny_unknown_fields)]
 struct Basis {
     device: String,
-    /// Factor by which everything takes longer.
     factor: f64,
     source: String,
 }
@@ -302,7 +300,6 @@ fn costs_from(
     Ok(Costs(costs))
 }
 
-/// Reads the costs of handling messages.
 fn handling_from(
     table: &CostEntries,
     clock: Option<&InstructionClock>,
@@ -422,7 +419,6 @@ pub(super) fn check_source(source: &str) -> Result<(), DeviceError> {
 }
 
 impl DeviceError {
-    /// Turns this error into an error of a profile's file.
     fn in_file(self, path: &Path, text: &str) -> InputError {
         match toml::from_str::<ProfileFile>(text) {
             Err(error) => InputError::in_text(path, text, Mistake::from(error)),

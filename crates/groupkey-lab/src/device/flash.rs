@@ -184,7 +184,6 @@ impl Program {
     }
 }
 
-/// The feature of the firmware with which the scheme is linked.
 pub(super) fn family(scheme: &Scheme) -> &'static str {
     match scheme.class() {
         _ if scheme.computes_pairings() => "pairing",

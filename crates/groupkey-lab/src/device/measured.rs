@@ -64,7 +64,6 @@ impl DeviceProfile {
     }
 }
 
-/// Returns the number of figures in a profile of all suites.
 pub(super) fn figures() -> usize {
     Suite::ALL.into_iter().map(|suite| own_primitives(suite).count()).sum()
 }

@@ -140,7 +140,6 @@ impl Radio {
         }
     }
 
-    /// Returns the sources of its figures.
     pub(crate) fn sources(&self) -> impl Iterator<Item = &str> {
         let own = [&self.source, &self.send.source, &self.receive.source];
         let wake = self.wake.iter().map(|wake| &wake.source);

@@ -38,7 +38,6 @@ pub(super) fn changes(scheme: &Scheme, members: u32, departures: u32) -> u64 {
     if scheme.operations.contains(&Operation::Batch) { rounds } else { 2 * rounds }
 }
 
-/// Returns how many members leave in each round.
 pub(super) fn rounds(
     scheme: &Scheme,
     members: u32,
@@ -49,7 +48,6 @@ pub(super) fn rounds(
     (0..departures.div_ceil(most)).map(move |round| most.min(departures - round * most))
 }
 
-/// Draws this many of the members for a round.
 pub(super) fn drawn<M: Copy>(members: &[M], count: u32, round: u64) -> Vec<M> {
     let (mut left, mut state) = (members.to_vec(), round);
     let count = left.len().min(count as usize);

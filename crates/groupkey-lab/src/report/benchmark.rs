@@ -14,7 +14,6 @@ use super::style::Styles;
 use super::table::{PageCell, PageColumn, PageTable};
 use super::text::{capitalised, escaped};
 
-/// Makes the table of all rows.
 pub(super) fn table(entries: &[Entry], styles: &Styles) -> PageTable {
     type Own = PageColumn<'static, Entry>;
     let bytes = |name: &'static str, unit, of: fn(&Entry) -> u64| {
@@ -84,7 +83,6 @@ fn scheme(entry: &Entry, styles: &Styles) -> PageCell {
     cell.followed_by(&format!(" {sign} title=\"{words}\" aria-label=\"{words}\">⚠</span>"))
 }
 
-/// Formats a role as a heading.
 pub(super) fn role_words(role: &str) -> String {
     capitalised(&role.replace('-', " "))
 }

@@ -100,7 +100,6 @@ impl SideBySide<'_> {
     }
 }
 
-/// Makes a figure with a panel for each quantity that has values.
 fn figure(
     file: &str,
     title: String,
@@ -128,14 +127,12 @@ fn figure(
     })
 }
 
-/// A quantity of traces.
 struct TraceSubject {
     file: &'static str,
     title: &'static str,
     quantity: &'static str,
     format: fn(f64) -> String,
     nature: &'static str,
-    /// Finds the value of a row, and its error.
     find: fn(&ReplayRow) -> Option<(f64, f64)>,
 }
 
@@ -290,7 +287,6 @@ fn candidate(row: &ChoiceRow) -> String {
     format!("{parameters}{suite}, {protection}, QoS {qos}")
 }
 
-/// Makes the table of traces.
 pub(super) fn trace_table(report: &Report, styles: &Styles) -> PageTable {
     type Own<'a> = PageColumn<'a, (usize, ReplayRow)>;
     let whole = |name: &'static str, unit, of: fn(&ReplayRow) -> u64| {
@@ -330,7 +326,6 @@ pub(super) fn trace_table(report: &Report, styles: &Styles) -> PageTable {
     PageTable::of("Rows of traces", &report.traces, columns)
 }
 
-/// Makes the table of candidates.
 pub(super) fn choice_table(report: &Report, styles: &Styles) -> PageTable {
     type Own<'a> = PageColumn<'a, (usize, ChoiceRow)>;
     let mut columns = vec![
@@ -352,7 +347,6 @@ pub(super) fn choice_table(report: &Report, styles: &Styles) -> PageTable {
     PageTable::of("Candidates", &report.choices, columns)
 }
 
-/// Returns the column that names a row's file.
 fn file_column<R>(report: &Report) -> PageColumn<'_, (usize, R)> {
     PageColumn::text("File", |(source, _): &(usize, R)| {
         let name = report.sources.get(*source).map_or("", |source| &source.name);

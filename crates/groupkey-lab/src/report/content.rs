@@ -300,7 +300,6 @@ impl Report {
         measured.chain(simulated).chain(traced).chain(chosen)
     }
 
-    /// Returns the rows of all network studies.
     pub(super) fn network_rows(&self) -> impl Iterator<Item = &NetworkRow> {
         self.networks.iter().flat_map(|(.., rows)| rows)
     }
@@ -310,7 +309,6 @@ impl Report {
         self.reproduction.as_ref().map_or(&[], |reproduction| &reproduction.published_times)
     }
 
-    /// Returns the findings of an audit that the page shows.
     pub(super) fn audited(&self) -> Vec<Finding> {
         let audited: BTreeSet<&str> = self.findings.iter().map(|one| &*one.scheme).collect();
         let shown: BTreeSet<&str> = self.schemes().collect();

@@ -108,7 +108,6 @@ fn drawn(figure: &PageFigure) -> String {
     )
 }
 
-/// Draws a legend within a width. Returns it, and its height.
 fn legend(entries: &[LegendEntry], width: f64) -> (String, f64) {
     let (mut drawn, mut x, mut y) = (String::new(), 0.0, 0.0);
     for entry in entries {
@@ -163,14 +162,12 @@ fn light_colours() -> BTreeMap<&'static str, &'static str> {
     colours.collect()
 }
 
-/// Returns the height of a chart from its own view box.
 fn view_box_height(svg: &str) -> f64 {
     let view_box = svg.split_once("viewBox='").and_then(|(_, rest)| rest.split_once('\''));
     let height = view_box.and_then(|(view_box, _)| view_box.rsplit(' ').next()?.parse().ok());
     height.unwrap_or_default()
 }
 
-/// Shortens a heading to what a panel has room for.
 fn shortened(heading: &str) -> String {
     if length(heading, TEXT) <= PANEL_WIDTH {
         return heading.to_owned();
@@ -185,7 +182,6 @@ fn shortened(heading: &str) -> String {
     kept + "…"
 }
 
-/// Returns about how long a text is in this size.
 fn length(text: &str, size: f64) -> f64 {
     let width = |letter| match letter {
         'f' | 'i' | 'j' | 'l' | 't' | 'I' | ' ' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' => 0.28,

@@ -22,7 +22,6 @@ pub(super) struct Lines {
     /// The upper axis, if other panels share it.
     pub(super) up: Option<Axis>,
     pub(super) lines: Vec<Line>,
-    /// Values that a study prints.
     pub(super) published: Vec<Printed>,
 }
 
@@ -43,7 +42,6 @@ pub(super) struct Point {
     pub(super) value: f64,
     /// Half width of its interval.
     pub(super) error: f64,
-    /// All values in words.
     pub(super) words: String,
 }
 

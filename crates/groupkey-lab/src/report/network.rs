@@ -122,7 +122,6 @@ pub(super) fn settings_and_runs<'r>(rows: impl Iterator<Item = &'r NetworkRow>) 
     (runs.len(), runs.values().sum())
 }
 
-/// Returns the different values, ascending.
 fn distinct(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);

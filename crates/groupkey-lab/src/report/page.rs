@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use super::table::PageTable;
 
-/// A whole page.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Page {
     /// What the page is about, in a word or two.
@@ -34,7 +33,6 @@ pub(super) struct Data(Value);
 pub(super) struct Section {
     id: String,
     title: String,
-    /// Anchors and titles of its parts.
     parts: Vec<(String, String)>,
     blocks: Vec<PageBlock>,
 }
@@ -79,7 +77,6 @@ pub(super) enum PageBlock {
     /// Blocks that a reader opens.
     Fold {
         id: String,
-        /// Its name in the contents.
         name: String,
         title: Value,
         remark: String,
@@ -108,7 +105,6 @@ pub(super) struct Part {
 /// Charts with a title, a legend, and words about them.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct PageFigure {
-    /// Anchor in the page.
     pub(super) id: String,
     pub(super) title: String,
     /// Name of the files of the figure, without an extension.
@@ -118,16 +114,13 @@ pub(super) struct PageFigure {
     /// What a reader sees in the figure: topics and sentences.
     pub(super) reading: Vec<(&'static str, String)>,
     pub(super) legend: Vec<LegendEntry>,
-    /// Whether the entries of the legend are long.
     pub(super) is_long: bool,
-    /// Heading and SVG of each panel.
     pub(super) panels: Vec<(String, Value)>,
     pub(super) caption: String,
     /// The properties by which a reader chooses the figure.
     pub(super) filter: BTreeMap<&'static str, String>,
 }
 
-/// An entry of a legend.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct LegendEntry {
     /// The class of the marks that it shows and hides, if any.

@@ -138,7 +138,6 @@ fn place(ratio: f64) -> f64 {
 }
 
 impl PrintedValue {
-    /// Returns whether the value belongs in a panel of this measure that has this row.
     pub(super) fn is_of(&self, measure: Measure, row: &BenchRow) -> bool {
         let quantity = match measure {
             Measure::Time | Measure::DeviceTime => PrintedQuantity::TimeNs,
@@ -162,7 +161,6 @@ impl PrintedValue {
         }
     }
 
-    /// Describes the value in words, with its source.
     pub(super) fn words(&self) -> String {
         let Self { source, note, .. } = self;
         format!("Published ({source}), {}: {}; {note}", self.whose(), self.amount())
@@ -176,7 +174,6 @@ impl PrintedValue {
         }
     }
 
-    /// Formats the value, and says whether it is a bound.
     pub(super) fn amount(&self) -> String {
         let amount = self.measure().words(self.value);
         if self.bound { format!("below {amount}") } else { amount }

@@ -21,7 +21,6 @@ use crate::audit::Finding;
 use crate::bench::growth::{CostAtSize, GrowthFit};
 use crate::registry;
 
-/// Builds a fold for each scheme that has rows.
 pub(super) fn folds(report: &Report, findings: &[Finding], styles: &Styles) -> Vec<PageBlock> {
     styles.iter().map(|style| fold(report, findings, style)).collect()
 }
@@ -92,7 +91,6 @@ fn claims(scheme: &Scheme, profile: Profile) -> PageBlock {
     PageBlock::List { items: claims.map(words).to_vec() }
 }
 
-/// Draws a real run.
 fn drawings(scheme: &'static Scheme, profile: Profile, anchor: &str) -> Vec<PageBlock> {
     let episodes = run::episodes(scheme, profile).into_iter().enumerate();
     let sequences = episodes.map(|(index, episode)| {

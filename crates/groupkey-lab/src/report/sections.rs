@@ -142,7 +142,6 @@ fn figures_section(report: &Report, entries: &[Entry], styles: &Styles) -> Optio
     (!is_empty).then(|| Section::new("figures", "Figures", blocks))
 }
 
-/// Returns all figures of the page, in parts.
 pub(super) fn figure_parts(report: &Report, entries: &[Entry], styles: &Styles) -> Vec<Part> {
     let mut parts = benchmark::parts(report, entries, styles);
     let rows = network::placed(report, entries.len());
@@ -165,7 +164,6 @@ pub(super) fn figure_parts(report: &Report, entries: &[Entry], styles: &Styles) 
     parts
 }
 
-/// The rows of benchmarks that a page shows.
 pub(super) fn shown_entries(report: &Report) -> Vec<Entry> {
     benchmark::thinned(report.entries.clone(), MOST_ROWS)
 }

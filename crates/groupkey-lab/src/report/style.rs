@@ -67,7 +67,6 @@ impl Style {
         )
     }
 
-    /// Returns the scheme's cell in a table.
     pub(super) fn cell(&self) -> PageCell {
         PageCell::markup(format!("{} {}", self.glyph(), escaped(&self.scheme)), &*self.scheme)
     }
@@ -78,7 +77,6 @@ impl Style {
         (self.scheme.clone(), Value::from_safe_string(shown))
     }
 
-    /// Returns its entry in a legend.
     pub(super) fn entry(&self) -> LegendEntry {
         LegendEntry {
             series: format!("k{}", self.number),
@@ -88,7 +86,6 @@ impl Style {
         }
     }
 
-    /// Returns the class of the scheme, as rows name it.
     pub(super) fn class(&self) -> &'static str {
         registry::scheme(&self.scheme).map_or("centralized", |scheme| scheme.class().name())
     }
@@ -97,7 +94,6 @@ impl Style {
 /// Colours of the style sheet.
 pub(super) const COLOURS: usize = 7;
 
-/// Returns the entry for published values.
 pub(super) fn published_entry(label: &str) -> LegendEntry {
     let glyph = r#"<svg class="glyph" viewBox="-9 -9 18 18" aria-hidden="true"><circle class="ring" r="7"/></svg>"#;
     LegendEntry {

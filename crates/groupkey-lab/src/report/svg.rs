@@ -24,7 +24,6 @@ impl Svg {
         Self::open(class, size, "", id, title)
     }
 
-    /// Begins a drawing that keeps its size.
     pub(super) fn of_size(class: &str, size: Position, id: &str, title: &str) -> Self {
         let (width, height) = size;
         Self::open(class, size, &format!(" width='{width}' height='{height}'"), id, title)
@@ -111,7 +110,6 @@ impl Svg {
         self.0.push_str("</g>");
     }
 
-    /// Draws the dot of a scheme.
     pub(super) fn dot(&mut self, (x, y): Position, style: &Style) {
         let _ = write!(
             self.0,
@@ -151,10 +149,8 @@ impl Plot {
     pub(super) const PLAIN: Self = Self { top: 28.0, height: 316.0 };
     /// Leaves room for headings too.
     pub(super) const WITH_HEADINGS: Self = Self { top: 46.0, height: 316.0 };
-    /// Width of the area.
     pub(super) const WIDTH: f64 = WIDTH - LEFT - RIGHT;
 
-    /// Creates an area of this height.
     pub(super) const fn of_height(height: f64) -> Self {
         Self { top: 24.0, height: height + 24.0 + BOTTOM }
     }
@@ -213,7 +209,6 @@ impl Plot {
         self.labels_across(svg, &axis.title(what), labels);
     }
 
-    /// Writes labels at the left, and what they are.
     pub(super) fn labels_up(
         self,
         svg: &mut Svg,

@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use super::text::escaped;
 
-/// A table, ready for the page.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct PageTable {
     label: String,
@@ -19,7 +18,6 @@ pub(super) struct PageTable {
     choices: Vec<(String, Value)>,
 }
 
-/// The head of a column.
 #[derive(Clone, Debug, Serialize)]
 struct Head {
     name: Cow<'static, str>,
@@ -30,7 +28,6 @@ struct Head {
     is_number: bool,
 }
 
-/// A cell.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct PageCell {
     content: Value,
@@ -40,7 +37,6 @@ pub(super) struct PageCell {
     shade: Option<f64>,
 }
 
-/// A column of a table of `R`.
 pub(super) struct PageColumn<'a, R> {
     head: Head,
     cell: Box<dyn Fn(&R) -> PageCell + 'a>,
@@ -66,13 +62,11 @@ impl<'a, R> PageColumn<'a, R> {
         column
     }
 
-    /// Lets links sort by the column.
     pub(super) fn key(mut self, key: &'static str) -> Self {
         self.head.key = key;
         self
     }
 
-    /// Lets readers and links filter by the column.
     pub(super) fn filter(mut self, key: &'static str) -> Self {
         self.head.is_filter = true;
         self.key(key)
@@ -153,13 +147,11 @@ impl PageCell {
         Self { content, value: Some(value.into()), shade: None }
     }
 
-    /// Creates a link to an address of ours.
     pub(super) fn link(address: &str, words: &str) -> Self {
         let link = format!("<a href=\"{}\">{}</a>", escaped(address), escaped(words));
         Self::markup(link, words)
     }
 
-    /// Appends markup.
     pub(super) fn followed_by(self, markup: &str) -> Self {
         Self { content: Value::from_safe_string(format!("{}{markup}", self.content)), ..self }
     }

@@ -16,7 +16,6 @@ pub(super) fn bytes(value: f64) -> String {
     number::scaled(value, &[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")])
 }
 
-/// Formats an energy given in J.
 pub(super) fn energy(joule: f64) -> String {
     number::scaled(joule, &[(1e-9, "nJ"), (1e-6, "µJ"), (1e-3, "mJ"), (1.0, "J")])
 }

@@ -84,7 +84,6 @@ fn statement(statement: &Statement) -> Value {
     }
 }
 
-/// Says how a condition stood its test.
 fn tested(condition: &ConditionTest) -> String {
     let ConditionTest { words, confirmed, p_value, p_holm, .. } = condition;
     format!(
@@ -95,7 +94,6 @@ fn tested(condition: &ConditionTest) -> String {
     )
 }
 
-/// Formats a probability with as many digits as matter.
 fn probability(p: f64) -> String {
     match p {
         ..0.001 => format!("{p:.4}"),
@@ -104,7 +102,6 @@ fn probability(p: f64) -> String {
     }
 }
 
-/// Builds the square of a finding in the matrix.
 fn square(verdict: &Verdict, prefix: &str) -> Value {
     let outcome = verdict.outcome.name();
     context! {

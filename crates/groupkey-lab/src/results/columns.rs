@@ -6,7 +6,6 @@ use std::io::{self, Write};
 pub struct ResultColumn<R> {
     /// Its name. For a field within a field, both names with `_` between them.
     pub(crate) name: String,
-    /// Its values.
     pub(crate) values: Values<R>,
 }
 
@@ -23,11 +22,9 @@ pub enum ColumnValues {
 
 /// The values of a column; absent if a row has no value.
 pub(crate) enum Values<R> {
-    /// Text.
     Text(Find<R, String>),
     /// Whole numbers.
     Integer(Find<R, u64>),
-    /// Any numbers.
     Number(Find<R, f64>),
 }
 

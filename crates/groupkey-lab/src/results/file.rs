@@ -165,7 +165,6 @@ impl error::Error for ResultsError {}
 /// A bound above the length of any first line (bytes): a row may have all its runs.
 const LONGEST_LINE: u64 = 1 << 26;
 
-/// A header and its rows.
 type Parsed<H> = (H, Vec<<H as FileHeader>::Row>);
 
 /// The line, counted from 1, and what is wrong with it.

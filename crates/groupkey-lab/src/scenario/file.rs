@@ -36,7 +36,6 @@ impl Scenario {
     }
 }
 
-/// Reads a scenario and checks all of it.
 fn parse(text: &str) -> Result<Scenario, Mistake> {
     let file: ScenarioFile = toml::from_str(text)?;
     file.check_limits()?;
@@ -355,7 +354,6 @@ impl ScenarioFile {
 }
 
 impl Mqtt {
-    /// Returns how often the broker restarts.
     fn restarts(&self) -> Result<Option<OutageRate>, Mistake> {
         if let Some(zero) = self.keep_alive_s.as_ref().filter(|seconds| *seconds.get_ref() == 0) {
             return Err(mistake(zero.span(), "a keep-alive takes 1 to 65535 s"));
@@ -431,7 +429,6 @@ enum LinkOwner {
     /// A client that no section names.
     Any,
     Member(u32),
-    /// The controller of this subgroup.
     Subgroup(u32),
 }
 

@@ -292,7 +292,6 @@ pub(crate) fn measured(plan: &BenchPlan, members: u32, prices: &mut HostPrices) 
         .expect("nobody stops it")
 }
 
-/// Prices that nobody will look at.
 pub(crate) fn prices() -> HostPrices {
     HostPrices::new(Effort { batches: 1, batch: Duration::from_micros(20) })
 }

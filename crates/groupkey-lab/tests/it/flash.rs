@@ -66,7 +66,6 @@ fn a_centralized_scheme_links_no_curve_and_no_pairing() {
     assert!(!has("ml_kem"), "it encapsulates nothing");
 }
 
-/// Features of a member with the signatures of suite `pq`.
 const HYBRID: &str = "centralized,signatures,suite-pq";
 
 /// The firmware's program `member`; `None` if the target is not installed.

@@ -18,7 +18,6 @@ use self::browser::Browser;
 /// What nobody should call a scheme.
 const HOSTILE: &str = "</script><script>alert('x')</script>\"'&<b>";
 
-/// Checks what holds of every page, and returns its data.
 fn checked(page: &str) -> Value {
     for loader in
         ["src=", "<link", "@import", "url(http", "fetch(", "XMLHttpRequest", "http://", "https://"]
@@ -134,7 +133,6 @@ fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
     &text[start..start + length]
 }
 
-/// Counts the words of each cell of the page's tables.
 fn cells(page: &str) -> Vec<(usize, String)> {
     let starts = ["<td", "<th"].into_iter().flat_map(|tag| page.match_indices(tag));
     let texts = starts.filter_map(|(start, tag)| {

@@ -40,7 +40,6 @@ impl MlsRsCrypto {
         Self { resources: resources.clone() }
     }
 
-    /// Draws signature keys.
     pub(super) fn signature_keys(
         &self,
     ) -> Result<(SignatureSecretKey, SignaturePublicKey), ProviderFailure> {
@@ -367,7 +366,6 @@ fn signature_keys(
     Ok((SignatureSecretKey::new_slice(&*pair), key.verifying_key().to_bytes().to_vec().into()))
 }
 
-/// Why the provider failed.
 #[derive(Debug)]
 pub(crate) struct ProviderFailure(String);
 

@@ -107,7 +107,6 @@ impl openmls_traits::signatures::Signer for Signer {
     }
 }
 
-/// Cryptography of one member.
 pub(crate) struct CountedCrypto {
     computes: RustCrypto,
     resources: Resources,

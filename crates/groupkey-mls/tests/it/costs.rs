@@ -51,7 +51,6 @@ fn messages_and_signatures_are_those_of_the_header() {
     }
 }
 
-/// Signatures that a member's library made and checked.
 fn signatures(report: &OperationReport, member: u32) -> (u64, u64) {
     let meter = report.meter(PartyId::Member(MemberId(member)));
     (meter.tally(Primitive::Sign).calls, meter.tally(Primitive::Verify).calls)

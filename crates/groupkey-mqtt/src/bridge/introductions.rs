@@ -12,7 +12,6 @@ use crate::keyring::{Secret, verifies};
 /// The identities of a group's members, as far as they introduced themselves.
 #[derive(Clone, Debug, Default)]
 pub struct Introductions {
-    /// The context of the founding.
     context: [u8; 32],
     identities: BTreeMap<u32, [u8; 32]>,
 }

@@ -106,12 +106,10 @@ impl LocalBroker {
         }
     }
 
-    /// Returns whether the connection is made and the subscriptions too.
     pub(super) fn is_connected(&self) -> bool {
         self.link.as_ref().is_some_and(|link| link.is_ready)
     }
 
-    /// Returns whether the broker takes one more message.
     pub(super) fn has_room(&self) -> bool {
         self.is_connected() && self.waiting.len() < usize::from(self.window)
     }
@@ -139,7 +137,6 @@ impl LocalBroker {
         client.try_publish_with_properties(topic, qos, retain, payload, marked()).is_ok()
     }
 
-    /// Returns what happens next.
     pub(super) async fn next(&mut self) -> LocalEvent {
         loop {
             let Some(link) = &mut self.link else {

@@ -135,7 +135,6 @@ struct Station<P: GroupParty> {
 #[derive(Clone, Copy, Debug, Default)]
 struct Hello {
     is_due: bool,
-    /// Whether it asks others to do so, too.
     asks: bool,
     said_at: Option<u64>,
 }
@@ -204,7 +203,6 @@ impl<P: GroupParty> Station<P> {
         Ok(())
     }
 
-    /// Returns what the station is, and has counted.
     async fn reading(&mut self) -> Result<StationReading, StationEnd> {
         let asked = self.outer.handle.call(|party, _, _| (party.epoch(), party.counters())).await;
         let Some((epoch, messages)) = asked else { return Err(self.ended().await) };
@@ -223,7 +221,6 @@ impl<P: GroupParty> Station<P> {
         })
     }
 
-    /// Says to the group what waits.
     async fn speak(&mut self, now: u64) -> Result<(), StationEnd> {
         let Some((member, context)) = self.place else { return Ok(()) };
         let mut contents: Vec<(Option<u64>, Vec<u8>)> = Vec::new();
@@ -316,7 +313,6 @@ impl<P: GroupParty> Station<P> {
         Ok(())
     }
 
-    /// Takes a message of the group.
     fn heard(&mut self, received: Received) {
         let (member, now) = (received.sender.0, self.now());
         match BridgeMessage::decode(&received.content) {
@@ -549,7 +545,6 @@ const HELLO_EVERY: u64 = 1_000;
 /// The most bytes of a bridge message around topic and payload.
 const AROUND: usize = 48;
 
-/// How often the counters are told.
 const COUNT_EVERY: Duration = Duration::from_secs(10);
 
 /// After how long it is told that messages wait.

@@ -55,7 +55,6 @@ impl Default for BrokerFile {
 }
 
 impl BrokerFile {
-    /// Returns the option that holds a secret, if one does.
     pub(super) fn secret(&self) -> Option<&'static str> {
         self.password.as_ref().map(|_| "broker.password")
     }

@@ -66,7 +66,6 @@ pub fn read_secret(path: &Path) -> Result<Zeroizing<Vec<u8>>, ConfigError> {
 }
 
 impl ConfigFolder<'_> {
-    /// Returns a path of the configuration file.
     pub(super) fn join(&self, path: &Path) -> PathBuf {
         self.path.join(path)
     }

@@ -220,7 +220,6 @@ impl GroupFile {
         Ok(Some(Activation { after, when }))
     }
 
-    /// Returns how long a member may be silent.
     pub(super) fn silence(&self) -> Result<Option<Duration>, String> {
         seconds("evict_silent_after_s", self.evict_silent_after_s, 60, 366 * DAY_S)
     }

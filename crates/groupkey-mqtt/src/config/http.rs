@@ -38,7 +38,6 @@ pub(super) struct HttpFile {
 }
 
 impl HttpFile {
-    /// Returns the option that holds a secret, if one does.
     pub(super) fn secret(&self) -> Option<&'static str> {
         self.token.as_ref().map(|_| "http.token")
     }

@@ -36,7 +36,6 @@ pub(super) enum Purpose {
     Look,
 }
 
-/// Reads an identity, or another secret, from its file, for this purpose.
 pub(super) fn identity_for(path: &Path, purpose: Purpose) -> Result<Secret, ConfigError> {
     match purpose {
         Purpose::Run => identity(path),

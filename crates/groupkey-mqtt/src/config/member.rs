@@ -78,7 +78,6 @@ struct MemberFile {
     /// A pre-shared key or a token.
     secret: Option<String>,
     service: Option<String>,
-    /// Whether to keep the membership. The default.
     resume: Option<bool>,
     /// 0 for never.
     proof_s: Option<u64>,

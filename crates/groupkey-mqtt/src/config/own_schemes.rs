@@ -11,7 +11,6 @@ pub fn register_schemes(schemes: &[&'static Scheme]) {
     let _ = OWN.set(schemes.iter().filter(among_members).copied().collect());
 }
 
-/// Returns the scheme that a configuration names.
 pub(super) fn scheme(id: &str) -> Option<&'static Scheme> {
     let own = OWN.get().into_iter().flatten().copied();
     catalogue::scheme(id).or_else(|| own.into_iter().find(|scheme| scheme.id == id))

@@ -129,7 +129,6 @@ impl StoreConfig {
         Ok(true)
     }
 
-    /// Refuses a store whose key is missing.
     fn has_key(&self, key_file: &Path) -> Result<(), StoreError> {
         if self.path.exists() && !key_file.exists() {
             return Err(StoreError::Failed(format!(

@@ -33,7 +33,6 @@ pub(super) struct BrokerLink {
 }
 
 impl BrokerLink {
-    /// Begins to connect.
     pub(super) fn open(connection: &Connection) -> Self {
         let (sender, events) = mpsc::channel(QUEUE);
         let (client, poller) = match connection.version {
@@ -54,7 +53,6 @@ impl BrokerLink {
         }
     }
 
-    /// Takes the limits of a broker that has accepted the connection, and subscribes to all topics.
     pub(super) fn accepted(&mut self, limits: BrokerLimits, topics: &[String]) {
         self.limits = limits;
         for topics in topics.chunks(FILTERS) {
@@ -65,7 +63,6 @@ impl BrokerLink {
         self.ready = self.unconfirmed == 0;
     }
 
-    /// Counts a confirmed subscription. Returns whether it makes the link ready.
     pub(super) fn subscribed(&mut self) -> bool {
         self.unconfirmed = self.unconfirmed.saturating_sub(1);
         !std::mem::replace(&mut self.ready, self.unconfirmed == 0) && self.ready
@@ -76,7 +73,6 @@ impl BrokerLink {
         self.ready && under_way < self.limits.publishes
     }
 
-    /// Returns whether the broker accepts a publish of this length.
     pub(super) const fn fits(&self, publish: &Publish) -> bool {
         publish.topic.len() + publish.payload.len() + FRAMING <= self.limits.packet
     }

@@ -13,7 +13,6 @@ pub(super) struct Queue {
     in_flight: usize,
 }
 
-/// A request to the broker.
 #[derive(Debug)]
 pub(super) enum BrokerRequest {
     /// A publish, which stays until it is acknowledged. Has the packet identifier, once the client
@@ -36,12 +35,10 @@ pub(super) struct FlightWindow {
 }
 
 impl Queue {
-    /// Adds a request.
     pub(super) fn push(&mut self, request: BrokerRequest) {
         self.requests.push_back(request);
     }
 
-    /// Returns the next request for the client.
     pub(super) fn next(&self) -> Option<&BrokerRequest> {
         self.requests.get(self.in_flight)
     }
@@ -59,12 +56,10 @@ impl Queue {
         self.requests.remove(self.in_flight);
     }
 
-    /// Returns whether a request waits for the client.
     pub(super) fn is_waiting(&self) -> bool {
         self.requests.len() > self.in_flight
     }
 
-    /// Returns how many publishes are in flight.
     pub(super) const fn in_flight(&self) -> usize {
         self.in_flight
     }
@@ -78,7 +73,6 @@ impl Queue {
         packets.find(|packet| packet.is_none()).into_iter().for_each(|it| *it = Some(packet));
     }
 
-    /// Returns the publish in flight with this packet identifier.
     pub(super) fn publish(&self, packet: u16) -> Option<&Publish> {
         self.requests.iter().take(self.in_flight).find_map(|request| match request {
             BrokerRequest::Publish { publish, packet: Some(own), is_acknowledged: false } => {
@@ -126,7 +120,6 @@ impl Queue {
 }
 
 impl BrokerRequest {
-    /// Returns a new publish.
     pub(super) const fn publish(publish: Publish) -> Self {
         Self::Publish { publish, packet: None, is_acknowledged: false }
     }
@@ -137,7 +130,6 @@ impl BrokerRequest {
 }
 
 impl FlightWindow {
-    /// Returns whether one more publish may be in flight.
     pub(super) const fn has_room(self, in_flight: usize) -> bool {
         in_flight < self.size
     }

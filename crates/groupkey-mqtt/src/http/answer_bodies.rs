@@ -338,7 +338,6 @@ impl OperationResultView {
     }
 }
 
-/// Returns the current epoch, if there is a group.
 pub(super) fn epoch(service: &Service) -> Option<u64> {
     service.group_key().map(|(epoch, _)| epoch.0)
 }

@@ -17,7 +17,6 @@ use super::token::Token;
 use super::{Access, HttpLimits};
 use crate::bridge::{BridgeCounters, SideReading, StationProbe, StationReading};
 
-/// Returns the router with both routes.
 pub(super) fn router(
     stations: Vec<(String, StationProbe)>,
     access: Access,
@@ -71,10 +70,8 @@ async fn metrics(State(state): State<BridgeState>) -> Response {
 #[derive(Debug, Serialize, PartialEq, Eq)]
 struct BridgeHealth {
     status: &'static str,
-    /// The groups' brokers.
     broker: &'static str,
     local: &'static str,
-    /// Whether the bridge may send.
     key: &'static str,
 }
 
@@ -163,7 +160,6 @@ fn text_of(groups: &[Group], wrong_tokens: u64) -> String {
     text.finish()
 }
 
-/// One number of a station.
 type Gauge = fn(&StationReading) -> u64;
 
 /// Both connections of each group, with the group's label.

@@ -16,7 +16,6 @@ use super::problem::Problem;
 /// The names that a request's Host may have. Addresses and `localhost` are always among them.
 pub(super) type AllowedHosts = Arc<[String]>;
 
-/// Refuses a request for another host.
 pub(super) async fn check(
     State(names): State<AllowedHosts>,
     request: Request,

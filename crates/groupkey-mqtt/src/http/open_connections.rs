@@ -12,7 +12,6 @@ use tokio::time::{Instant, timeout_at};
 
 use super::HttpLimits;
 
-/// The connections that are open.
 #[derive(Clone)]
 pub(super) struct OpenConnections {
     limits: HttpLimits,
@@ -37,11 +36,9 @@ enum Room {
     None,
 }
 
-/// How far a connection has come.
 #[derive(Clone, Default)]
 pub(super) struct ConnectionProgress {
     stage: Arc<AtomicU8>,
-    /// Who waits for room.
     waiting: Arc<Notify>,
 }
 
@@ -56,7 +53,6 @@ impl ConnectionProgress {
         self.stage.store(ASKED, Ordering::Relaxed);
     }
 
-    /// Notes that the request has a token that counts.
     pub(super) fn showed_a_token(&self) {
         self.stage.store(SHOWED_A_TOKEN, Ordering::Relaxed);
         self.waiting.notify_one();
@@ -109,7 +105,6 @@ impl OpenConnections {
         Room::Now
     }
 
-    /// Returns the progress of a connection that is to take a place.
     pub(super) fn progress(&self) -> ConnectionProgress {
         ConnectionProgress { stage: Arc::default(), waiting: self.waiting.clone() }
     }

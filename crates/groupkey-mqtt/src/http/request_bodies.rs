@@ -94,7 +94,6 @@ impl EpochCondition {
         Self { epoch }
     }
 
-    /// Returns whether the operation may run in any epoch.
     pub(super) const fn is_none(self) -> bool {
         self.epoch.is_none()
     }
@@ -126,7 +125,6 @@ impl From<FormRequest> for SchemeChangeRequest {
 }
 
 impl SchemeChangeRequest {
-    /// Returns the condition and the wish.
     pub(super) fn parts(self) -> (EpochCondition, FormRequest) {
         let Self { scheme, parameters, suite, protection, senders, epoch } = self;
         let wish = FormRequest { scheme, parameters, suite, protection, senders };

@@ -27,7 +27,6 @@ use crate::Service;
 use crate::driver::{Handle, Status};
 use crate::service::{ChangeError, OperationError};
 
-/// Returns the router with all routes.
 pub(super) fn router(service: Handle<Service>, access: Access, limits: HttpLimits) -> Router {
     let Access { token, tokens_file, hosts, exports } = access;
     let token = Token::new(token, tokens_file, limits.wrong_tokens);

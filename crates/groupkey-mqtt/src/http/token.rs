@@ -25,7 +25,6 @@ pub(super) struct Token(Arc<Inner>);
 
 struct Inner {
     token: Secret,
-    /// The file of named tokens.
     file: Option<PathBuf>,
     limit: Mutex<RateLimit>,
     wrong: AtomicU64,
@@ -37,7 +36,6 @@ impl Token {
         Self(Arc::new(Inner { token, file, limit, wrong: AtomicU64::new(0) }))
     }
 
-    /// Returns how many wrong tokens were sent.
     pub(super) fn wrong(&self) -> u64 {
         self.0.wrong.load(Ordering::Relaxed)
     }
@@ -79,7 +77,6 @@ pub(super) struct NamedCaller {
 }
 
 impl NamedCaller {
-    /// Returns the actor for the trail.
     pub(super) fn actor(&self) -> Actor {
         Actor::Token(self.name.clone())
     }

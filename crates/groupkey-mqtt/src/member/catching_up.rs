@@ -52,7 +52,6 @@ struct Behind {
 struct EpochQuestion {
     /// Whether the time had come. Else something suggested it, and attackers can do that.
     is_planned: bool,
-    /// The requests, and when each left.
     asked: Vec<(WaitingRequest, u64)>,
     attempt: [u8; 8],
     due: u64,
@@ -74,7 +73,6 @@ impl CatchingUp {
         }
     }
 
-    /// Notes the epoch of a group, which the service announced.
     pub(super) fn announce(&mut self, group: (u64, u64), epoch: u64) {
         let announced = self.announced.entry(group).or_default();
         *announced = epoch.max(*announced);
@@ -157,7 +155,6 @@ impl CatchingUp {
         Some(behind.tries <= CATCH_UPS)
     }
 
-    /// Returns whether a request for what was missed is due.
     pub(super) fn is_due(&self, now: u64) -> bool {
         self.behind.as_ref().is_some_and(|behind| behind.due <= now)
     }
@@ -173,12 +170,10 @@ impl CatchingUp {
         self.notice_due.is_some()
     }
 
-    /// Notes that the notice came.
     pub(super) const fn had_notice(&mut self) {
         self.notice_due = None;
     }
 
-    /// Waits for the key of a group message.
     pub(super) fn expect_key(&mut self, now: u64) {
         let due = now.saturating_add(UNREAD_PATIENCE);
         self.unread_due = Some(self.unread_due.map_or(due, |other| other.min(due)));
@@ -228,7 +223,6 @@ impl CatchingUp {
         Some(doubt.attempt)
     }
 
-    /// Notes that the service was asked.
     pub(super) fn asked(&mut self, question: WaitingRequest, now: u64, rng: &mut ChaCha20Rng) {
         if let Some(doubt) = &mut self.doubt {
             doubt.asked.push((question, now));
@@ -247,7 +241,6 @@ impl CatchingUp {
         asked.find_map(|(asked, at)| Some((asked.offered(bytes, service, shared)?, *at)))
     }
 
-    /// Ends a doubt, and puts the next one off.
     pub(super) fn end_doubt(&mut self, now: u64) {
         if self.doubt.take().is_some_and(|doubt| doubt.is_planned) {
             return;

@@ -38,9 +38,7 @@ pub(super) struct EpochProof {
     ahead: Option<(u64, u64)>,
     /// When we ask next.
     due: Option<u64>,
-    /// What the service expects.
     expected: Expectations,
-    /// The epoch of our key.
     reached: Epoch,
     /// The epoch that we had when we asked last.
     said: Option<u64>,
@@ -55,7 +53,6 @@ pub(super) struct EpochProof {
 pub(super) enum ProofChange {
     /// The last proof became too old.
     Expired,
-    /// There is proof again.
     Renewed,
 }
 
@@ -81,7 +78,6 @@ impl EpochProof {
         }
     }
 
-    /// Notes what the service expects.
     pub(super) fn expect(&mut self, expected: Expectations, now: u64, rng: &ChaCha20Rng) {
         if self.expected == expected {
             return;
@@ -95,7 +91,6 @@ impl EpochProof {
         }
     }
 
-    /// Returns what the service expects.
     pub(super) const fn expectations(&self) -> Expectations {
         self.expected
     }
@@ -163,7 +158,6 @@ impl EpochProof {
         self.due.into_iter().chain(expiry).min()
     }
 
-    /// Forgets a membership that ended.
     pub(super) const fn forget(&mut self) {
         let expected = self.expected;
         *self = Self::new(self.settings);

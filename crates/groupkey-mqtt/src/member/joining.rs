@@ -60,17 +60,14 @@ impl Joining {
         (self.attempt, is_in_vain.then_some(self.hint))
     }
 
-    /// Returns the present attempt.
     pub(super) const fn attempt(&self) -> [u8; 8] {
         self.attempt
     }
 
-    /// Notes the request, which has left.
     pub(super) fn asked(&mut self, request: WaitingRequest) {
         self.asked.push(request);
     }
 
-    /// Notes what an answer says.
     pub(super) const fn note(&mut self, hint: Hint) {
         self.hint = hint;
     }
@@ -85,7 +82,6 @@ impl Joining {
         self.asked.iter().find_map(|asking| asking.offered(bytes, service, shared))
     }
 
-    /// Opens a welcome, if it answers a request.
     pub(super) fn open(
         &self,
         bytes: &[u8],

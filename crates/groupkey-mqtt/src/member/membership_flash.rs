@@ -30,7 +30,6 @@ pub struct MembershipFlash<F> {
     region: Range<u32>,
 }
 
-/// A record that is whole.
 struct FoundRecord {
     number: u32,
     at: u32,
@@ -60,7 +59,6 @@ impl<F: NorFlash> MembershipFlash<F> {
         self.flash
     }
 
-    /// Returns the record that counts.
     fn latest(&mut self) -> Result<Option<FoundRecord>, StoreError> {
         let mut latest: Option<FoundRecord> = None;
         for sector in self.region.clone().step_by(F::ERASE_SIZE) {
@@ -129,7 +127,6 @@ impl<F: NorFlash> MembershipFlash<F> {
         Ok(true)
     }
 
-    /// Returns where the sector of this place ends.
     const fn end_of(&self, at: u32) -> u32 {
         at - at % F::ERASE_SIZE as u32 + F::ERASE_SIZE as u32
     }

@@ -107,7 +107,6 @@ impl Resuming {
         (self.attempt, self.tries.is_multiple_of(TRIES))
     }
 
-    /// Notes the request, which has left.
     pub(super) fn asked(&mut self, request: WaitingRequest) {
         self.asked.truncate(TRIES as usize - 1);
         self.asked.push_front(request);
@@ -128,7 +127,6 @@ impl Resuming {
         self.asked.iter().find_map(|asking| asking.offered(bytes, service, shared))
     }
 
-    /// Notes that the service has counted the resumption.
     pub(super) fn grant(&mut self) {
         self.is_granted = true;
         self.asked.clear();
@@ -247,7 +245,6 @@ impl Member {
         }
     }
 
-    /// Keeps the membership that begins.
     pub(super) fn keep(&mut self, attempt: &[u8; 8], welcome: &Welcome, rng: &mut ChaCha20Rng) {
         let Some(memory) = &mut self.memory else { return };
         // From a stream of its own: what is kept changes nothing that the party draws.
@@ -268,10 +265,8 @@ impl Member {
     }
 }
 
-/// The stream of randomness for what is kept.
 const MEMORY_STREAM: u64 = 1 << 61;
 
-/// The version of the kept form.
 const VERSION: u8 = 2;
 
 const SEALED: &[u8] = b"groupkey membership at rest 1";

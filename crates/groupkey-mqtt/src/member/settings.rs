@@ -75,7 +75,6 @@ impl MemberSettings {
         }
     }
 
-    /// Returns the credentials with which the device asks to join.
     pub(super) const fn credentials(&self) -> JoinCredentials<'_> {
         JoinCredentials {
             prefix: self.prefix.as_str(),

@@ -51,12 +51,10 @@ struct Former {
 
 /// The groups before and after ours.
 pub(super) struct MemberSuccession {
-    /// The group that will succeed ours.
     next: Option<NextGroup>,
     /// The last announced successor for which we asked: when it is founded, ms since 1970, and our
     /// place.
     latest: (u64, Option<join::Place>),
-    /// The group that ours succeeded.
     former: Option<Former>,
     /// Group messages under a key that we may get.
     unread: EarlyMessages<UNREAD>,

@@ -126,7 +126,6 @@ impl MembershipReceiver {
         Self { sender, events, earlier: VecDeque::new(), is_evicted: false }
     }
 
-    /// Returns the half that sends.
     pub(super) const fn sender(&self) -> &MembershipSender {
         &self.sender
     }

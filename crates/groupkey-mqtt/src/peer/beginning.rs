@@ -27,7 +27,6 @@ pub(super) struct Beginning {
 pub(super) struct WaitingFounder {
     pub(super) pledge: [u8; 16],
     pub(super) instance: Option<Instance>,
-    /// The founders that it reports as evicted.
     pub(super) without: Vec<MemberId>,
 }
 
@@ -41,7 +40,6 @@ pub(super) struct Present {
 }
 
 impl Beginning {
-    /// Begins in another founding.
     pub(super) fn enter(&mut self, now: u64) {
         self.settle();
         self.founds_from = Some(now.saturating_add(SLOW));
@@ -59,12 +57,10 @@ impl Beginning {
         self.claims.clear();
     }
 
-    /// Notes which founding a peer is in.
     pub(super) fn note_claim(&mut self, member: MemberId, claim: FoundingClaim) {
         self.claims.note(member, claim);
     }
 
-    /// Returns whether a peer claims to have a key.
     pub(super) fn others_have_key(&self) -> bool {
         self.claims.has_key()
     }
@@ -87,7 +83,6 @@ impl Beginning {
         Some(core::mem::take(&mut self.claims))
     }
 
-    /// Notes what a founder answered, or that it has a key.
     pub(super) fn note_candidate(&mut self, member: MemberId, candidate: Option<WaitingFounder>) {
         match candidate {
             Some(candidate) => _ = self.here.insert(member, candidate),
@@ -100,12 +95,10 @@ impl Beginning {
         *self.pledge.get_or_insert_with(|| draw(rng))
     }
 
-    /// Returns whether this founder has pledged its part of a founding.
     pub(super) fn has_pledged(&self, me: MemberId, founding: &SignedFounding) -> bool {
         self.pledge.is_some_and(|pledge| founding.has(me, pledge))
     }
 
-    /// Uses the nonce up.
     pub(super) const fn use_pledge(&mut self) {
         self.pledge = None;
     }

@@ -93,7 +93,6 @@ impl DecisionStore for DecisionFile {
     }
 }
 
-/// The version of the file.
 const VERSION: u8 = 2;
 
 /// The most evicted members.

@@ -19,13 +19,11 @@ pub(super) struct EvictionRecord {
 }
 
 impl EvictionRecord {
-    /// Begins with what the memory has, if there is one.
     pub(super) fn new(kept: Decisions, memory: Option<Box<dyn DecisionStore>>) -> Self {
         let of_member = |word: &Vec<u8>| Some((event_order::evicts(word)?, word.clone()));
         Self { words: kept.words.iter().filter_map(of_member).collect(), memory, kept }
     }
 
-    /// Keeps a word that the group accepted, if it evicts somebody.
     pub(super) fn note(&mut self, word: &[u8]) {
         if let Some(member) = event_order::evicts(word)
             && self.words.len() < EVICTED
@@ -35,7 +33,6 @@ impl EvictionRecord {
         }
     }
 
-    /// Returns the words that evicted members, by the members.
     pub(super) fn words(&self) -> impl Iterator<Item = (MemberId, &Vec<u8>)> {
         self.words.iter().map(|(&member, word)| (member, word))
     }

@@ -46,7 +46,6 @@ impl SignedFounding {
         founding
     }
 
-    /// The founder that says so, if there is one.
     pub(super) fn leader(&self) -> Option<MemberId> {
         self.members().next()
     }
@@ -55,7 +54,6 @@ impl SignedFounding {
         self.founders.iter().map(|&(member, _)| MemberId(member))
     }
 
-    /// Whether a founder is there with this nonce.
     pub(super) fn has(&self, member: MemberId, nonce: [u8; 16]) -> bool {
         self.founders.iter().any(|founder| *founder == (member.0, nonce.into()))
     }
@@ -74,7 +72,6 @@ impl SignedFounding {
         Instance(*hash.as_bytes().first_chunk().unwrap_or(&[0; Instance::BYTES]))
     }
 
-    /// Calls `act` with the signed content.
     fn with_content<R>(
         &self,
         before_founding: &GroupContext,
@@ -93,12 +90,10 @@ impl FoundingClaims {
         self.0.clear();
     }
 
-    /// Keeps the claims of these peers.
     pub(super) fn believe(&mut self, is_believed: impl Fn(MemberId) -> bool) {
         self.0.retain(|&member, _| is_believed(member));
     }
 
-    /// Whether a peer claims to have a key.
     pub(super) fn has_key(&self) -> bool {
         self.0.values().any(|claim| claim.has_key)
     }

@@ -19,10 +19,8 @@ pub(super) struct Hello {
     /// The epoch of the sender's group key; 0 in a question, and if the sender has no key.
     #[n(1)]
     pub(super) epoch: u64,
-    /// The nonce of the peer that asks.
     #[n(2)]
     pub(super) nonce: ByteArray<16>,
-    /// The peer that asked, in an answer.
     #[n(3)]
     pub(super) asker: Option<u32>,
     /// The members that were evicted, as the sender of an answer knows, and the epoch that a ticket
@@ -47,7 +45,6 @@ pub(super) struct Standpoint {
 }
 
 impl Hello {
-    /// A question of the peer with these settings.
     pub(super) fn question(settings: &PeerSettings, nonce: [u8; 16]) -> Vec<u8> {
         Self::write(settings, (0, nonce, None), Standpoint::default(), Vec::new())
     }
@@ -99,7 +96,6 @@ impl Hello {
         })
     }
 
-    /// Calls `act` with the signed content.
     fn with_content<R>(
         &self,
         before_founding: &GroupContext,

@@ -18,7 +18,6 @@ pub(super) struct Hellos {
     questions: BTreeMap<MemberId, VecDeque<PeerQuestion>>,
 }
 
-/// A question of another peer.
 struct PeerQuestion {
     nonce: [u8; 16],
     /// Of the whole question, whose signature was valid.
@@ -27,19 +26,15 @@ struct PeerQuestion {
     answered_from: u64,
 }
 
-/// How a question is to be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AnswerKind {
     /// It is answered again, because the answer may be lost.
     Again,
-    /// It is new.
     First,
-    /// It was answered just now.
     TooSoon,
 }
 
 impl Hellos {
-    /// Returns the nonce of our questions.
     pub(super) fn nonce(&mut self, rng: &mut ChaCha20Rng) -> [u8; 16] {
         if self.nonce.is_none() {
             self.answers.clear();
@@ -52,7 +47,6 @@ impl Hellos {
         self.nonce = None;
     }
 
-    /// Returns whether an answer with this nonce is to our question.
     pub(super) fn is_ours(&self, nonce: [u8; 16]) -> bool {
         self.nonce == Some(nonce)
     }
@@ -64,7 +58,6 @@ impl Hellos {
             || asked.is_some_and(|asked| asked.iter().any(|known| known.digest == *digest))
     }
 
-    /// Notes a valid answer.
     pub(super) fn note_answer(&mut self, member: MemberId, digest: [u8; 32]) {
         self.answers.insert(member, digest);
     }

@@ -65,7 +65,6 @@ impl PeerPresence {
         Some(silent)
     }
 
-    /// Notes that a member has answered.
     pub(super) fn answered(&mut self, member: MemberId) {
         self.online.insert(member);
         self.missed.remove(&member);

@@ -86,12 +86,10 @@ impl Staleness {
         self.patience = FIRST_PATIENCE;
     }
 
-    /// Waits for the key from now on.
     pub(super) const fn wait(&mut self, now: u64) {
         self.overdue_at = now.saturating_add(self.patience);
     }
 
-    /// Returns whether the wait for the key is over at this time.
     pub(super) const fn is_overdue(&self, at: u64) -> bool {
         at >= self.overdue_at
     }

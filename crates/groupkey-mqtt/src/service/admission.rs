@@ -27,7 +27,6 @@ pub(super) struct Applicant {
     pub(super) request: JoinRequest,
     /// The secret that the device proved to know.
     pub(super) shared: Option<Secret>,
-    /// The hash of the token that it used.
     pub(super) token: Option<[u8; 32]>,
 }
 
@@ -36,21 +35,18 @@ pub(super) struct Applicant {
 pub(super) struct Permission {
     /// The secret that the device must know. Without one, its identity suffices.
     pub(super) shared: Option<Secret>,
-    /// The hash of the token.
     pub(super) token: Option<[u8; 32]>,
 }
 
 /// What becomes of a device that wants to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waiting {
-    /// Too many wait.
     NoRoom,
     /// It waited before.
     StillWaits,
     Waits,
 }
 
-/// The devices that an admission adds.
 pub(super) struct AdmissionBatch {
     /// Devices that are no members.
     pub(super) fresh: Vec<Applicant>,
@@ -133,7 +129,6 @@ impl Admission {
         (may_have_the_name && !spent).then(permission)
     }
 
-    /// Returns whether a request may be verified now.
     pub(super) const fn may_verify(&mut self, now: u64) -> bool {
         self.verifications.allows(now)
     }
@@ -254,7 +249,6 @@ impl Admission {
         if waited { Waiting::StillWaits } else { Waiting::Waits }
     }
 
-    /// Returns the waiting device of this name.
     pub(super) fn waiting(&self, name: &str) -> Option<&Applicant> {
         self.waiting.of(name)
     }
@@ -274,7 +268,6 @@ impl Admission {
         self.waiting.take().len()
     }
 
-    /// Lets two devices found the group, as many as it had.
     pub(super) const fn found_with_two(&mut self) {
         self.founds_with_two = true;
     }
@@ -294,7 +287,6 @@ impl Admission {
         self.due.get_or_insert(at);
     }
 
-    /// Admits waiting devices at this time.
     pub(super) const fn put_off(&mut self, until: u64) {
         self.due = Some(until);
     }
@@ -420,7 +412,6 @@ pub(super) mod tests {
         Applicant { request: request(name, 1, None), shared: None, token: None }
     }
 
-    /// A roster in which these devices are members.
     fn members(names: &[&str]) -> DeviceRoster {
         let mut roster = DeviceRoster::default();
         for (member, name) in (0..).zip(names) {

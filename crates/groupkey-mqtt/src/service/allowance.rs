@@ -14,7 +14,6 @@ use crate::policy::ServiceLimits;
 use crate::rate_limit::RateLimit;
 use crate::runtime::SECOND;
 
-/// Returns the limit of verifications in vain.
 pub(super) const fn verifications() -> RateLimit {
     RateLimit::new(IN_VAIN, REGAINED_AFTER)
 }
@@ -28,7 +27,6 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// Returns whether a request may be verified.
     pub(super) fn allows(&mut self, request: &[u8], limit: u32, now: u64) -> bool {
         if Duration::from_nanos(now.saturating_sub(self.since)) > ServiceLimits::ALLOWANCE_TIME {
             self.since = now;
@@ -40,7 +38,6 @@ impl Allowance {
         }
     }
 
-    /// Counts a request that was verified.
     pub(super) fn note(&mut self, request: &[u8], now: u64) {
         if self.taken.is_empty() {
             self.since = now;

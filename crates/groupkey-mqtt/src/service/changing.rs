@@ -83,7 +83,6 @@ impl Service {
         self.succession.configured(self.group.form()).is_some()
     }
 
-    /// Goes on with the change that is under way.
     pub(super) fn change_tick(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
         match self.succession.tick(now) {
             SuccessionAction::Announcement => self.announce(now, false),

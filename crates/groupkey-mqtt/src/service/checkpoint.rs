@@ -22,10 +22,8 @@ pub(super) struct Checkpoint {
     pub(super) versions: Versions,
     #[n(1)]
     pub(super) form: EncodedForm,
-    /// The secrets, with the founding time that holds now.
     #[n(2)]
     pub(super) secrets: Secrets,
-    /// The parties' saved states, by their numbers.
     #[n(3)]
     pub(super) parties: Vec<SavedParty>,
     #[n(4)]
@@ -40,7 +38,6 @@ pub(super) struct Checkpoint {
     pub(super) entries: u64,
     #[n(8)]
     pub(super) recent: Vec<ByteArray<32>>,
-    /// Whether devices were admitted to this founding.
     #[n(9)]
     pub(super) founding: FoundingState,
     /// [`Group::fingerprint`](super::group::LiveGroup::fingerprint) of this state.
@@ -49,7 +46,6 @@ pub(super) struct Checkpoint {
     /// The form in the service's file, if a change of scheme made it another one than the group's.
     #[n(11)]
     pub(super) configured: Option<EncodedForm>,
-    /// How often members resumed.
     #[n(12)]
     pub(super) resumptions: u32,
     /// The first epoch whose key counts.

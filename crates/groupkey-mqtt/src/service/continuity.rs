@@ -94,12 +94,10 @@ impl Continuity {
         self.founding
     }
 
-    /// Continues with the founding of a checkpoint.
     pub(super) const fn restore(&mut self, founding: FoundingState) {
         self.founding = founding;
     }
 
-    /// Notes an entry of the log.
     pub(super) const fn note(&mut self, entry: &LogEntry) {
         match entry {
             LogEntry::Checked(_)

@@ -29,7 +29,6 @@ pub type EvictionResults = Result<Vec<Result<Epoch, OperationError>>, OperationE
 /// Hears what became of evictions that waited, once that is durable. It is dropped if the service ends.
 pub type EvictionAnswer = Box<dyn FnOnce(&Service, EvictionResults) + Send>;
 
-/// The evictions that wait.
 #[derive(Default)]
 pub(super) struct WaitingEvictions {
     waiting: Vec<WaitingEviction>,
@@ -129,7 +128,6 @@ impl Service {
         Ok(())
     }
 
-    /// Carries out the evictions that wait.
     pub(super) fn evict_waiting(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
         let waiting = self.evictions.take();
         let evictions: Vec<_> = (waiting.iter())
@@ -154,7 +152,6 @@ impl Service {
         Ok(())
     }
 
-    /// Bars a device from rejoining. Returns its number.
     fn bar(&mut self, name: &str) -> Result<u32, OperationError> {
         let Some((member, record)) = self.roster.record(name) else {
             return Err(OperationError::Unknown(name.to_owned()));
@@ -250,7 +247,6 @@ impl Service {
         Ok(stuck)
     }
 
-    /// Tells each member that it has left.
     fn say_farewell(&mut self, members: &[u32]) {
         for &member in members {
             if let Some(name) = self.roster.at(member).map(|record| record.name.clone()) {
@@ -260,7 +256,6 @@ impl Service {
         }
     }
 
-    /// Gives the controller a command. Returns whether the scheme took it.
     fn may_command(
         &mut self,
         command: OwnedCommand,

@@ -2,7 +2,6 @@
 
 use crate::runtime::Fatal;
 
-/// The fault points of a service.
 #[derive(Default)]
 pub(super) struct FaultPoints {
     /// How many points are passed before the service crashes.
@@ -12,12 +11,10 @@ pub(super) struct FaultPoints {
 }
 
 impl FaultPoints {
-    /// Crashes at this point from now on.
     pub(super) const fn crash_at(&mut self, point: u64) {
         self.left = Some(point);
     }
 
-    /// Returns how many points were passed.
     pub(super) const fn passed(&self) -> u64 {
         self.passed
     }

@@ -32,7 +32,6 @@ pub(super) struct LiveGroup {
     identity: Secret,
     /// When the group was founded, ms since 1970.
     founded: u64,
-    /// Which founding of the group it is.
     instance: ByteArray<16>,
     /// The first epoch whose key counts.
     valid_from: Epoch,
@@ -48,7 +47,6 @@ pub(super) struct LiveGroup {
 pub(super) type EnrolmentMessage = (MemberId, Zeroizing<Vec<u8>>);
 
 impl LiveGroup {
-    /// Founds a group of a form, which has a controller.
     pub(super) fn new(form: GroupForm, secrets: &Secrets, prefix: &str) -> Self {
         let identity = Secret::from_bytes(secrets.identity.into()).signing_often();
         let mac = secrets.mac.map(|key| Secret::from_bytes(key.into()));
@@ -128,24 +126,20 @@ impl LiveGroup {
         self.valid_from = epoch;
     }
 
-    /// Returns a member's place in this founding.
     pub(super) fn place(&self, member: u32) -> Place {
         Place::new(member, &self.instance)
     }
 
-    /// Returns the most members that the scheme can have.
     pub(super) const fn most_members(&self) -> usize {
         self.form().configuration.scheme().members.1 as usize
     }
 
-    /// Returns the topics on which the subgroup controllers get messages.
     pub(super) fn topics(&self, topics: &Topics) -> BTreeSet<String> {
         let numbers = self.controllers.iter().skip(1);
         let parties = numbers.filter_map(|(number, _)| PartyId::from_number(*number));
         parties.map(|party| topics.of(party.into())).collect()
     }
 
-    /// Gives the controller a command.
     pub(super) fn command(
         &mut self,
         command: &OwnedCommand,
@@ -166,7 +160,6 @@ impl LiveGroup {
         self.parties.step(party, PartyInput::Message(Channel::Open, bytes), now, rng)
     }
 
-    /// Accepts what this identity signs as messages of the member.
     pub(super) fn learn(&mut self, member: u32, identity: &[u8; 32]) {
         self.parties.keyring.learn(MemberId(member).into(), identity);
     }
@@ -180,7 +173,6 @@ impl LiveGroup {
         self.parties.keyring.knows(member.into())
     }
 
-    /// Returns what a new member learns.
     pub(super) fn welcome(&self, member: u32, enrolment: &[EnrolmentMessage]) -> Welcome {
         let own = enrolment.iter().filter(|(to, _)| to.0 == member);
         Welcome {
@@ -228,7 +220,6 @@ impl LiveGroup {
         Farewell::write(self.context(), self.founded, member, epoch, &self.identity)
     }
 
-    /// Returns the secrets from which the group can be made again.
     pub(super) fn secrets(&self) -> Secrets {
         let bytes = |secret: &Secret| ByteArray::from(*secret.as_bytes());
         Secrets {
@@ -249,7 +240,6 @@ impl LiveGroup {
         Ok(saved.collect())
     }
 
-    /// Gives the parties the states of a checkpoint.
     pub(super) fn restore(&mut self, parties: &[SavedParty]) -> Result<(), Error> {
         for SavedParty { number, state } in parties {
             let party = PartyId::from_number(*number).ok_or(Misuse::WrongRole)?;
@@ -314,14 +304,12 @@ impl Secrets {
     }
 }
 
-/// Draws the instance of a founding.
 pub(super) fn draw_instance(rng: &mut ChaCha20Rng) -> ByteArray<16> {
     let mut instance = [0; Instance::BYTES];
     rng.fill_bytes(&mut instance);
     instance.into()
 }
 
-/// Returns whether the scheme of a form has an operation.
 pub(super) fn has(form: &GroupForm, operation: Operation) -> bool {
     form.configuration.scheme().operations.contains(&operation)
 }

@@ -19,7 +19,6 @@ pub struct OperationHistory {
     catch_ups: u64,
     /// The members that have asked for the present key.
     caught_up: BTreeSet<u32>,
-    /// The counts of the operation that is under way.
     tally: OperationTally,
 }
 
@@ -108,7 +107,6 @@ pub struct Recent {
     pub slowest: Option<u64>,
 }
 
-/// The counts of an operation.
 #[derive(Clone, Copy, Debug, Default)]
 struct OperationTally {
     joined: u64,
@@ -180,7 +178,6 @@ impl OperationHistory {
         }
     }
 
-    /// Counts a command of the operation that is under way.
     pub(super) const fn command(&mut self, command: &OwnedCommand) {
         let (joined, left) = match command {
             OwnedCommand::Add(_) => (1, 0),
@@ -193,7 +190,6 @@ impl OperationHistory {
         self.tally.left += left as u64;
     }
 
-    /// Counts a message of the operation that is under way.
     pub(super) const fn message(&mut self, payload: usize) {
         self.tally.messages += 1;
         self.tally.payload_bytes += payload as u64;

@@ -202,7 +202,6 @@ impl Service {
         }
     }
 
-    /// Admits the waiting devices, as far as that is possible now.
     pub(super) fn admit(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
         self.admission.begin();
         match self.ready() {
@@ -258,7 +257,6 @@ impl Service {
         self.commit(now)
     }
 
-    /// Returns how many devices found the group.
     fn founders(&self) -> usize {
         if self.admission.founds_with_two() { 2 } else { self.policy.founders.max(2) }
     }
@@ -290,7 +288,6 @@ impl Service {
         Ok(applicants(stuck))
     }
 
-    /// Adds a device to the roster, and accepts its messages.
     pub(super) fn admit_to_roster(&mut self, admission: &log_entry::AdmissionEntry) {
         self.group.learn(admission.member, &admission.identity);
         if let Some(former) = self.roster.admit(admission) {
@@ -348,7 +345,6 @@ impl Service {
         Ok(members)
     }
 
-    /// Publishes the welcomes of devices that were enrolled.
     pub(super) fn welcome(
         &mut self,
         applicants: &[Applicant],
@@ -397,7 +393,6 @@ impl Service {
 }
 
 impl Applicant {
-    /// Returns the admission of the device under this number.
     pub(super) fn as_member(&self, member: u32) -> log_entry::AdmissionEntry {
         let body = &self.request.body;
         log_entry::AdmissionEntry {

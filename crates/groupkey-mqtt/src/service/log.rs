@@ -15,7 +15,6 @@ use crate::codec::encoded;
 use crate::policy::ServiceLimits;
 use crate::store::{Publish, Store, StoreError, Transaction};
 
-/// A log and its store.
 pub(super) struct Log {
     store: Box<dyn Store>,
     /// The number of entries in the store.
@@ -35,7 +34,6 @@ pub(super) struct Log {
 pub(super) enum LogCompletion {
     /// A hash of the state.
     Check,
-    /// A checkpoint, in place of the log.
     Checkpoint,
     Nothing,
 }
@@ -46,7 +44,6 @@ impl Log {
         Self { store, length: 0, chain, added, is_cut: false, is_news: false }
     }
 
-    /// Counts an entry that the store has.
     pub(super) fn replay(&mut self, entry: &[u8]) {
         self.chain.extend(entry);
         self.length += 1;
@@ -77,13 +74,11 @@ impl Log {
         self.chain.last_states()
     }
 
-    /// Checks that the store has room for this many entries.
     pub(super) const fn has_room_for(&self, entries: u64, limit: u64) -> Result<(), StoreError> {
         let has_room = self.length.saturating_add(entries) <= limit;
         if has_room { Ok(()) } else { Err(StoreError::Full { limit }) }
     }
 
-    /// Adds an entry to the current change.
     pub(super) fn add(&mut self, entry: &LogEntry) {
         // A new notice for each message of a member would tell nobody anything.
         self.is_news |=
@@ -158,7 +153,6 @@ mod tests {
     use super::*;
     use crate::store::MemoryStore;
 
-    /// Commits `entries` entries by a change each. Returns how each was completed.
     fn commit(log: &mut Log, entries: u64, limits: &ServiceLimits) -> Vec<LogCompletion> {
         let entry = || LogEntry::Barred(1, true);
         let mut completions = Vec::new();

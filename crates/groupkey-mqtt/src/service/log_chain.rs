@@ -19,16 +19,13 @@ pub(super) struct LogChain {
     recent: VecDeque<[u8; 32]>,
 }
 
-/// A state of the log, as a notice has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LogState {
-    /// The number of entries that there ever were.
     pub(super) entries: u64,
     pub(super) hash: [u8; 32],
 }
 
 impl LogChain {
-    /// Adds an entry.
     pub(super) fn extend(&mut self, entry: &[u8]) {
         let mut hash = Sha256::new();
         hash.update(b"groupkey log 1");
@@ -41,7 +38,6 @@ impl LogChain {
         }
     }
 
-    /// Returns the present state.
     pub(super) fn state(&self) -> LogState {
         LogState { entries: self.entries, hash: published(&self.last()) }
     }
@@ -85,7 +81,6 @@ fn published(hash: &[u8; 32]) -> [u8; 32] {
 /// How many earlier states are known. A notice of an earlier one is no evidence.
 const RECENT: usize = 1_024;
 
-/// How many of them are in a checkpoint.
 const IN_A_CHECKPOINT: usize = 128;
 
 #[cfg(test)]

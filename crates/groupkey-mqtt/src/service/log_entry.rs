@@ -16,7 +16,6 @@ use crate::generator::Generator;
 use crate::group_form::EncodedForm;
 use crate::local_parties::OwnedCommand;
 
-/// An entry of the log.
 #[derive(Encode, Decode)]
 pub(super) enum LogEntry {
     /// The group's form, the service's secrets, and what wrote the log. Only the first entry is of
@@ -72,7 +71,6 @@ pub(super) enum LogEntry {
 /// What wrote a log.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub(super) struct Versions {
-    /// The version of the entries' form.
     #[n(0)]
     pub(super) format: u32,
     /// The version of groupkey. Another one may lead to other keys in a replay.
@@ -81,7 +79,6 @@ pub(super) struct Versions {
 }
 
 impl Versions {
-    /// Returns the versions of this program.
     pub(super) fn ours() -> Self {
         Self { format: FORMAT, groupkey: env!("CARGO_PKG_VERSION").to_owned() }
     }
@@ -136,13 +133,11 @@ pub(super) struct StepRandomness {
 }
 
 impl StepRandomness {
-    /// Returns the current position of `rng`.
     pub(super) fn at(now: u64, rng: &ChaCha20Rng) -> Self {
         // No step draws 2^66 bytes from one seed.
         Self { now, seed: rng.get_seed().into(), word: rng.get_word_pos() as u64 }
     }
 
-    /// Returns the randomness that the step was given.
     pub(super) fn rng(&self) -> Generator {
         let mut rng = Generator::from_seed(&self.seed);
         rng.set_word_pos(self.word.into());

@@ -184,7 +184,6 @@ impl Service {
         })))
     }
 
-    /// Takes over the state of a checkpoint.
     fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), Error> {
         self.group.restore(&checkpoint.parties)?;
         for record in &checkpoint.records {
@@ -203,7 +202,6 @@ impl Service {
         require(checkpoint.fingerprint == ByteArray::from(self.group.fingerprint(&self.roster)))
     }
 
-    /// Repeats the step of an entry.
     fn redo(&mut self, entry: LogEntry) -> Result<(), Error> {
         self.continuity.note(&entry);
         let (epoch, at) = (self.group.epoch(), time_of(&entry));

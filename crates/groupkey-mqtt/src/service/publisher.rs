@@ -13,14 +13,12 @@ use crate::store::Publish;
 
 /// The outputs of a service.
 pub(super) struct Publisher {
-    /// The number of the next publish.
     next: u64,
     /// The publishes of the current change, in the order of their numbers.
     queued: Vec<Publish>,
     /// What is reported when the current change is durable.
     events: Vec<ServiceEvent>,
     unacknowledged: BTreeSet<u64>,
-    /// Acknowledged publishes that are still in the store.
     acknowledged: Vec<u64>,
     /// When the store forgets these, ns.
     forget_due: Option<u64>,
@@ -82,7 +80,6 @@ impl Publisher {
         id
     }
 
-    /// Returns the numbers of the publishes of the current change.
     pub(super) fn queued(&self) -> Range<u64> {
         self.queued.first().map_or(self.next, |first| first.id)..self.next
     }
@@ -99,7 +96,6 @@ impl Publisher {
         self.outputs.push_back(Output::Event(event));
     }
 
-    /// Subscribes to a topic, or unsubscribes from it.
     pub(super) fn subscribe(&mut self, topic: String, is_wanted: bool) {
         self.outputs.push_back(match is_wanted {
             true => Output::Subscribe(topic),
@@ -107,7 +103,6 @@ impl Publisher {
         });
     }
 
-    /// Publishes again what the store has.
     pub(super) fn publish_again(&mut self, stored: Vec<Publish>) {
         self.outputs.extend(stored.into_iter().map(Output::Publish));
     }
@@ -132,13 +127,11 @@ impl Publisher {
         self.unacknowledged.len()
     }
 
-    /// Gives up these publishes of the store.
     pub(super) fn give_up(&mut self, ids: impl Iterator<Item = u64>) {
         let unacknowledged = &mut self.unacknowledged;
         self.acknowledged.extend(ids.filter(|id| unacknowledged.remove(id)));
     }
 
-    /// Gives up all publishes of the store.
     pub(super) fn abandon(&mut self) {
         self.acknowledged.extend(core::mem::take(&mut self.unacknowledged));
     }
@@ -167,7 +160,6 @@ impl Publisher {
         self.outputs.front()
     }
 
-    /// Takes the next output.
     pub(super) fn pop(&mut self) -> Option<Output<ServiceEvent>> {
         self.outputs.pop_front()
     }

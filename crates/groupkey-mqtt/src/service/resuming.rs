@@ -27,7 +27,6 @@ pub(super) struct Resumptions {
 }
 
 impl Resumptions {
-    /// Returns how often members resumed.
     pub(super) const fn count(&self) -> u32 {
         self.count
     }
@@ -37,7 +36,6 @@ impl Resumptions {
         self.count = count;
     }
 
-    /// Counts a resumption of one or more members.
     pub(super) const fn note(&mut self) {
         self.count = self.count.saturating_add(1);
     }

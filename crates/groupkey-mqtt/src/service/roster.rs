@@ -20,7 +20,6 @@ pub(super) struct DeviceRoster {
     records: BTreeMap<u32, DeviceRecord>,
     numbers: BTreeMap<String, u32>,
     current: usize,
-    /// The hashes of the tokens with which devices joined.
     used_tokens: BTreeSet<[u8; 32]>,
 }
 
@@ -31,10 +30,8 @@ pub(super) struct DeviceRecord {
     pub(super) stamp: u64,
     /// The attempt in which it joined last.
     pub(super) attempt: [u8; 8],
-    /// The hash of the token with which it joined.
     pub(super) token: Option<[u8; 32]>,
     pub(super) standing: DeviceStanding,
-    /// The requests that were taken lately.
     pub(super) requests: Allowance,
     /// How often in a row the device rejoined because it had lost its state, and when it last did
     /// so, ns.
@@ -55,7 +52,6 @@ pub(super) enum DeviceStanding {
     Readmitted,
 }
 
-/// A record as a checkpoint has it.
 #[derive(Encode, Decode)]
 pub(super) struct SavedRecord {
     #[n(0)]
@@ -103,7 +99,6 @@ impl DeviceRecord {
 }
 
 impl DeviceRoster {
-    /// Returns all records, for a checkpoint.
     pub(super) fn saved(&self, is_known: impl Fn(MemberId) -> bool) -> Vec<SavedRecord> {
         let saved = |(&member, record): (&u32, &DeviceRecord)| SavedRecord {
             admission: AdmissionEntry {
@@ -135,22 +130,18 @@ impl DeviceRoster {
         records
     }
 
-    /// Returns the hashes of the used tokens, for a checkpoint.
     pub(super) fn used_tokens(&self) -> Vec<ByteArray<32>> {
         self.used_tokens.iter().map(|&token| token.into()).collect()
     }
 
-    /// Returns whether a device joined with the token of this hash.
     pub(super) fn has_used(&self, token: &[u8; 32]) -> bool {
         self.used_tokens.contains(token)
     }
 
-    /// Adds the used tokens of a checkpoint.
     pub(super) fn restore_tokens(&mut self, tokens: &[ByteArray<32>]) {
         self.used_tokens.extend(tokens.iter().map(|&token| <[u8; 32]>::from(token)));
     }
 
-    /// Adds a record of a checkpoint.
     pub(super) fn restore(&mut self, saved: &SavedRecord) {
         self.admit(&saved.admission);
         if let Some(record) = self.records.get_mut(&saved.admission.member) {
@@ -174,7 +165,6 @@ impl DeviceRoster {
         Some((number, self.records.get(&number)?))
     }
 
-    /// Returns whether a device is a member.
     pub(super) fn is_current(&self, member: u32) -> bool {
         self.records.get(&member).is_some_and(|record| record.standing.is_current())
     }
@@ -222,7 +212,6 @@ impl DeviceRoster {
         former
     }
 
-    /// Notes that a member that had lost its state rejoins.
     pub(super) fn note_return(&mut self, member: u32, now: u64) {
         if let Some(DeviceRecord { returns: (times, at), .. }) = self.at(member) {
             let is_long_ago = now >= at.saturating_add(RETURNS_FORGOTTEN);
@@ -230,7 +219,6 @@ impl DeviceRoster {
         }
     }
 
-    /// Bars a device from rejoining.
     pub(super) fn bar(&mut self, member: u32) {
         if let Some(record) = self.at(member) {
             record.standing = DeviceStanding::of(record.standing.is_current(), true);
@@ -268,13 +256,11 @@ impl DeviceRoster {
         }
     }
 
-    /// Returns the members with a pending eviction.
     pub(super) fn barred_members(&self) -> Vec<u32> {
         let barred = self.members().filter(|(_, record)| record.standing.is_barred());
         barred.map(|(member, _)| member).collect()
     }
 
-    /// Returns all records from the number `from` on.
     pub(super) fn records(&self, from: u32) -> impl Iterator<Item = (u32, &DeviceRecord)> {
         self.records.range(from..).map(|(&number, record)| (number, record))
     }

@@ -25,7 +25,6 @@ use crate::store::StoreError;
 /// What a member last said of itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sighting {
-    /// The latest epoch that it confirmed.
     pub(super) epoch: Option<Epoch>,
     /// When its last request arrived, ns since 1970.
     pub(super) at: u64,
@@ -98,7 +97,6 @@ impl Sightings {
         self.reminder_due.into_iter().chain(self.silence_due).min()
     }
 
-    /// Notes a device that becomes a member.
     pub(super) fn admit(&mut self, member: u32, now: u64) {
         self.members.insert(member, Sighting { at: now, ..Sighting::default() });
     }

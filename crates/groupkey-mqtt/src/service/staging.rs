@@ -37,17 +37,14 @@ impl Staging {
         Self { settings, ..Self::default() }
     }
 
-    /// Continues in this epoch, which is active.
     pub(super) fn restore(&mut self, epoch: Epoch) {
         (self.active, self.waiting, self.is_urgent) = (epoch, None, false);
     }
 
-    /// Returns the epoch that members send under.
     pub(super) const fn active(&self) -> Epoch {
         self.active
     }
 
-    /// Returns whether changes are staged.
     pub(super) const fn is_on(&self) -> bool {
         self.settings.is_some()
     }
@@ -63,7 +60,6 @@ impl Staging {
         waiting.count_due.into_iter().chain([waiting.due]).min()
     }
 
-    /// Notes a command of the current change.
     pub(super) fn note(&mut self, command: &OwnedCommand) {
         let is_urgent = match command {
             OwnedCommand::Create(_) | OwnedCommand::Remove(_) => true,
@@ -82,7 +78,6 @@ impl Staging {
         self.is_urgent = true;
     }
 
-    /// Notes that the current change led to this epoch.
     pub(super) fn changed(&mut self, epoch: Epoch, now: u64) {
         let is_urgent = core::mem::take(&mut self.is_urgent);
         match self.settings.filter(|_| !is_urgent) {
@@ -94,7 +89,6 @@ impl Staging {
         }
     }
 
-    /// Counts soon who has confirmed the epoch that waits.
     pub(super) fn confirmed(&mut self, now: u64) {
         if self.settings.is_some_and(|settings| settings.when.is_some())
             && let Some(waiting) = &mut self.waiting

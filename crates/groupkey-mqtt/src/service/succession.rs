@@ -94,10 +94,8 @@ pub(super) struct Successor {
 /// What is due for a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SuccessionAction {
-    /// The successor is announced again.
     Announcement,
     Nothing,
-    /// The successor takes over.
     Takeover,
 }
 
@@ -169,7 +167,6 @@ impl Succession {
         self.next.take().is_some()
     }
 
-    /// Returns the change that is under way, in a group of so many members.
     pub(super) fn under_way(&self, members: usize) -> Option<UnderWay<'_>> {
         self.next.as_ref().map(|next| UnderWay {
             form: &next.form,
@@ -179,13 +176,11 @@ impl Succession {
         })
     }
 
-    /// Returns whether a request is for a place in the successor.
     pub(super) fn is_for(&self, number: u32, place: Option<Place>) -> bool {
         let own = |next: &Successor| place == Some(Place::new(number, &next.instance));
         self.next.as_ref().is_some_and(own)
     }
 
-    /// Returns the stamp with which a member asked for its place.
     pub(super) fn stamp_of(&self, member: u32) -> Option<u64> {
         let asked = self.next.as_ref()?.asked.get(&member)?;
         Some(asked.request.body.stamp)
@@ -287,7 +282,6 @@ impl Succession {
     }
 }
 
-/// Checks that a form is for this many members.
 pub(super) fn check_members(form: &GroupForm, members: usize) -> Result<(), ChangeError> {
     let (least, most) = form.configuration.scheme().members;
     let range = (least.max(2), most);

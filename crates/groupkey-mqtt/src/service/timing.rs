@@ -17,7 +17,6 @@ pub(super) struct Announcing {
 }
 
 impl Announcing {
-    /// Continues with a notice of this epoch.
     pub(super) const fn restore(&mut self, epoch: Epoch) {
         self.epoch = epoch;
     }

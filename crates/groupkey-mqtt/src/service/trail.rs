@@ -133,7 +133,6 @@ pub struct Trail {
     joining: Vec<String>,
 }
 
-/// The trail in a checkpoint.
 #[derive(Encode, Decode)]
 pub(super) struct SavedTrail {
     #[n(0)]
@@ -169,7 +168,6 @@ impl Trail {
         self.acting = Some(actor);
     }
 
-    /// Begins an operation. Its record becomes durable with it.
     pub(super) fn begin(&mut self, operation: TrailOperation, subject: Option<&str>) {
         let actor = self.take_actor();
         self.begin_by(actor, operation, subject);
@@ -180,7 +178,6 @@ impl Trail {
         self.acting.take().unwrap_or(Actor::Program)
     }
 
-    /// Begins an operation of an actor that is known.
     pub(super) fn begin_by(
         &mut self,
         actor: Actor,
@@ -264,7 +261,6 @@ impl Trail {
         SavedTrail { head: self.head.into(), records }
     }
 
-    /// Takes over the trail of a checkpoint. Returns whether it is whole.
     #[must_use]
     pub(super) fn restore(&mut self, saved: &SavedTrail) -> bool {
         let mut restored = Self::default();

@@ -19,17 +19,14 @@ pub(super) struct WaitingList {
 }
 
 impl WaitingList {
-    /// Returns how many devices wait.
     pub(super) const fn len(&self) -> usize {
         self.applicants.len()
     }
 
-    /// Returns the device of this name.
     pub(super) fn of(&self, name: &str) -> Option<&Applicant> {
         self.applicants.get(*self.names.get(name)?)
     }
 
-    /// Returns the device that waits with the token of this hash.
     pub(super) fn with_token(&self, token: &[u8; 32]) -> Option<&Applicant> {
         self.applicants.get(*self.tokens.get(token)?)
     }
@@ -50,7 +47,6 @@ impl WaitingList {
         self.tokens.extend(token.map(|token| (token, place)));
     }
 
-    /// Removes the device of this name.
     pub(super) fn remove(&mut self, name: &str) {
         if self.names.contains_key(name) {
             let mut others = self.take();

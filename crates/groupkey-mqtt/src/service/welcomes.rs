@@ -30,7 +30,6 @@ impl Welcomes {
         }
     }
 
-    /// Returns a member's latest welcome, if it is still kept.
     pub(super) fn of(&self, member: u32) -> Option<&[u8]> {
         let (_, welcome) = self.by_age.get(self.ages.get(&member)?)?;
         Some(welcome)

@@ -33,7 +33,6 @@ pub(crate) fn explained(error: &(dyn Error + 'static)) -> Option<String> {
     })
 }
 
-/// Finds an error of this type among an error and its causes.
 pub(crate) fn cause<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     let mut next = Some(error);
     while let Some(error) = next {

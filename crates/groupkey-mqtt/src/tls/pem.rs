@@ -17,7 +17,6 @@ pub(super) enum PemFault {
     HasKey,
     /// It has a certificate, and no private key.
     HasCertificate,
-    /// It has a request for a certificate.
     HasRequest,
     Encrypted,
     Nothing(Wanted),
@@ -30,7 +29,6 @@ pub(super) enum Wanted {
     Key,
 }
 
-/// Returns all certificates of a PEM file.
 pub(super) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, PemFault> {
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     match certificates {

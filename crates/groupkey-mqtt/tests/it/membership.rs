@@ -30,7 +30,6 @@ fn device(port: u16) -> MembershipSettings {
     }
 }
 
-/// Members of one group that have had a key of it.
 async fn members<const N: usize>(group: &demo::Demo, names: [&str; N]) -> [Membership; N] {
     let mut members = Vec::new();
     for name in names {
@@ -187,7 +186,6 @@ async fn halves_are_moved_apart() {
     assert_eq!(heard.0, [b"by the sender"]);
 }
 
-/// Hears so many messages of a member.
 async fn hear(
     mut receiver: MembershipReceiver,
     from: Option<MemberId>,

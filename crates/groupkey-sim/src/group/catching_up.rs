@@ -18,7 +18,6 @@ use super::{Carrier, GroupError, SimulatedGroup, StepInput, seed_of_operation};
 use crate::time::Duration;
 
 impl<C: Carrier> SimulatedGroup<C> {
-    /// Returns whether connections end and are made again.
     pub(super) const fn connections_end(&self) -> bool {
         self.settings.network.reconnection.is_some()
     }
@@ -127,7 +126,6 @@ impl<C: Carrier> SimulatedGroup<C> {
         self.carrier.wake_at(self.carrier.now() + wait, ASK | seat as u64);
     }
 
-    /// Returns a number for a seat in this operation.
     fn drawn_for(&self, seat: usize) -> u64 {
         seed_of_operation(seed_of_operation(self.settings.seed, self.epoch.0), seat as u64)
     }

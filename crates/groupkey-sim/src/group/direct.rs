@@ -21,7 +21,6 @@ pub(super) struct DirectWay {
 }
 
 impl DirectWay {
-    /// Returns a way on which nothing is, at this time.
     pub(super) const fn new(now: Time) -> Self {
         Self { now, deliveries: VecDeque::new(), wake_ups: BinaryHeap::new(), calls: 0 }
     }
@@ -31,7 +30,6 @@ impl DirectWay {
         self.now
     }
 
-    /// Goes on to this time, if it is later.
     pub(super) fn rest(&mut self, until: Time) {
         self.now = self.now.max(until);
     }

@@ -158,7 +158,6 @@ impl OperationProgress {
         self.stored[message.0 as usize].clone()
     }
 
-    /// Returns how to check the next message of a batch to arrive.
     pub(super) fn next_check(&mut self, batch: usize) -> TagCheck {
         std::mem::replace(&mut self.batches[batch].check, TagCheck::Counted)
     }
@@ -184,7 +183,6 @@ impl OperationProgress {
         }
     }
 
-    /// Returns whether a seat's party has the new key.
     pub(super) fn has_key(&self, seat: usize) -> bool {
         self.has_key.get(seat) == Some(&true)
     }

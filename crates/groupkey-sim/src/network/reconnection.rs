@@ -60,19 +60,40 @@ pub(super) enum ConnectionEvent {
     /// The broker fails, or works again.
     Broker,
     /// A client begins an attempt, repeats its SYN, or gives the attempt up.
-    Dial { client: u32, generation: u32 },
+    Dial {
+        client: u32,
+        generation: u32,
+    },
     /// The broker looks whether it has heard a client lately.
-    Hear { client: u32, generation: u32 },
+    Hear {
+        client: u32,
+        generation: u32,
+    },
     /// A link fails, or works again.
-    Link { client: u32 },
-    /// A PINGREQ is due.
-    Ping { client: u32, generation: u32 },
+    Link {
+        client: u32,
+    },
+    Ping {
+        client: u32,
+        generation: u32,
+    },
     /// A RST arrives at the client.
-    Reset { client: u32, generation: u32 },
+    Reset {
+        client: u32,
+        generation: u32,
+    },
     /// A SYN arrives at the broker.
-    Syn { client: u32, generation: u32, sent: Time },
-    /// The answer to a SYN arrives at the client.
-    SynAnswer { client: u32, generation: u32, sent: Time, accepted: bool },
+    Syn {
+        client: u32,
+        generation: u32,
+        sent: Time,
+    },
+    SynAnswer {
+        client: u32,
+        generation: u32,
+        sent: Time,
+        accepted: bool,
+    },
 }
 
 impl Network {
@@ -128,7 +149,6 @@ impl Network {
         self.config.reconnection.is_some() && self.now.since(self.published) > LONGEST_WAIT
     }
 
-    /// Gives a new client its access. It is connected.
     pub(super) fn new_access(&self, client: u32) -> Option<Box<ClientAccess>> {
         self.config.reconnection.as_ref()?;
         Some(Box::new(ClientAccess {
@@ -149,7 +169,6 @@ impl Network {
         }))
     }
 
-    /// Begins the broker's outages.
     pub(super) fn begin_broker_outages(&mut self) {
         let outages = self.config.reconnection.and_then(|reconnection| reconnection.broker);
         let Some(outages) = outages else { return };
@@ -257,7 +276,6 @@ impl Network {
         }
     }
 
-    /// Notes that the broker has received packets of a client.
     pub(super) fn note_heard(&mut self, client: u32) {
         let now = self.now;
         if let Some(access) = self.access(client) {
@@ -282,7 +300,6 @@ impl Network {
         }
     }
 
-    /// Takes a packet that belongs to the connection. Returns whether it did.
     pub(super) fn take_connection_packet(&mut self, number: u32, packet: MqttPacket) -> bool {
         let client = number / 2;
         match packet {
@@ -450,7 +467,6 @@ impl Network {
         Time::from_nanos(since.div_ceil(checks) * checks + first)
     }
 
-    /// Closes the broker's end, and tells the client.
     fn lose_at_broker(&mut self, client: u32) {
         self.detach(client);
         self.send_reset(client);

@@ -30,7 +30,6 @@ pub(crate) enum Side {
 /// Round trips made by the set-up of a connection whose session is ready: SYN, CONNECT, SUBSCRIBE.
 pub(crate) const SET_UP_ROUND_TRIPS: u32 = 3;
 
-/// The set-up of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SetUp<'a> {
     pub(crate) now: Time,
@@ -64,7 +63,6 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Makes an end of a connection.
     pub(crate) fn new(end: Side, set_up: &SetUp<'_>) -> Self {
         Self {
             sender: Sender::new(set_up),
@@ -114,7 +112,6 @@ impl Endpoint {
         self.stamp(cx, first);
     }
 
-    /// Handles a segment that arrived.
     pub(crate) fn receive(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
         if self.receiver.admit(segment, cx.profile) {
             // Most often only one end sends.
@@ -198,7 +195,6 @@ impl TcpContext<'_> {
     }
 }
 
-/// Returns a point in time on the timestamp clock.
 pub(super) const fn milliseconds(time: Time) -> u64 {
     time.as_nanos() / 1_000_000
 }

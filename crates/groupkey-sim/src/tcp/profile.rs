@@ -40,7 +40,6 @@ impl Default for TcpProfile {
 }
 
 impl TcpProfile {
-    /// Returns `span` rounded up to whole ticks.
     pub(crate) fn rounded(&self, span: Duration) -> Duration {
         match self.tick.as_nanos() {
             0 => span,

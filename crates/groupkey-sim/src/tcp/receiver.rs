@@ -27,7 +27,6 @@ pub(crate) struct Receiver {
     duplicate: Option<Range>,
     /// The peer's timestamp to echo, ms.
     echo: u64,
-    /// Longest segment seen.
     segment_guess: u64,
     /// How long to delay; adapts to the pace of arrivals. Zero before the first data.
     delay: Duration,
@@ -35,7 +34,6 @@ pub(crate) struct Receiver {
     quick: u8,
     /// Interactive mode: answers follow requests, so acknowledgements wait to ride on them.
     interactive: bool,
-    /// Whether an acknowledgement is owed.
     owed: bool,
     /// Whether the acknowledgement must leave at once.
     now: bool,

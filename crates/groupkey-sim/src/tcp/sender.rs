@@ -99,7 +99,6 @@ struct SentSegment {
     ever_resent: bool,
 }
 
-/// A tail-loss probe on the way.
 #[derive(Clone, Copy, Debug)]
 struct TailLossProbe {
     /// SND.NXT when the probe was sent.
@@ -126,7 +125,6 @@ struct Undo {
     window: Size,
 }
 
-/// The findings from an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 struct Findings {
     carries_data: bool,
@@ -206,7 +204,6 @@ impl Sender {
         self.written
     }
 
-    /// Returns whether there is nothing to send and nothing to wait for.
     pub(crate) fn is_idle(&self) -> bool {
         self.next == self.written && self.flight.is_empty() && self.probe.is_none()
     }
@@ -238,7 +235,6 @@ impl Sender {
         self.timer.map_or(Time::NEVER, |(_, wait)| profile.expiry(wait.from, wait.span))
     }
 
-    /// Returns a lower bound of the deadline.
     pub(crate) fn earliest_deadline(&self) -> Time {
         self.timer.map_or(Time::NEVER, |(_, wait)| wait.from + wait.span)
     }
@@ -275,7 +271,6 @@ impl Sender {
         self.note_window_use();
     }
 
-    /// Takes the acknowledgement that a segment carries.
     pub(crate) fn acknowledge(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
         let acknowledgement = segment.acknowledgement.min(self.next);
         let before = self.unacknowledged;
@@ -326,7 +321,6 @@ impl Sender {
         }
     }
 
-    /// Handles the expiry of the timer.
     pub(crate) fn expire(&mut self, cx: &mut TcpContext<'_>) -> Result<(), GaveUp> {
         let Some((timer, _)) = self.timer else {
             return Ok(());

@@ -89,7 +89,6 @@ impl Rig {
         sent.map(|&(ms, _, sequence, length)| (ms, sequence, length)).collect()
     }
 
-    /// Returns when pure acknowledgements left the broker.
     fn broker_acknowledgements(&self) -> Vec<u64> {
         let sent = self.trace.iter().filter(|(_, end, _, length)| *end == BROKER && *length == 0);
         sent.map(|&(ms, ..)| ms).collect()

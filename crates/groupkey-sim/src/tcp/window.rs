@@ -110,7 +110,6 @@ impl CongestionWindow {
         self.size.ssthresh = self.reduced();
     }
 
-    /// Counts segments sent during a reduction.
     pub(crate) const fn count_sent(&mut self, segments: u32) {
         self.sent += segments;
     }

@@ -17,7 +17,6 @@ pub(super) fn clean() -> LinkProfile {
     LinkProfile::delay_and_loss(DELAY, 0.0)
 }
 
-/// The time and content of all that follows.
 pub(super) fn drain(network: &mut Network) -> Vec<(Time, NetworkEvent)> {
     core::iter::from_fn(|| network.poll().map(|event| (network.now(), event))).collect()
 }

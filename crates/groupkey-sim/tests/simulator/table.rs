@@ -10,7 +10,6 @@ const COLUMNS: [(Qos, HandOver); 4] = [
     (Qos::ExactlyOnce, HandOver::PubRel),
 ];
 
-/// A row of the model, one probe a column.
 fn row(loss: f64, delay_ms: u64, messages: u32) -> [ProbeResult; 4] {
     COLUMNS.map(|(qos, until)| {
         let mut settings = ProbeSettings::new(loss, Duration::from_millis(delay_ms), qos);

@@ -115,7 +115,6 @@ impl Context<'_> {
         key
     }
 
-    /// Multiplies two exponents.
     pub(crate) fn exponent_product(&mut self, a: &Exponent, b: &Exponent) -> Exponent {
         let product = a.times(b);
         self.trace(Rule::ExponentProduct, &[a, b], &[&product]);

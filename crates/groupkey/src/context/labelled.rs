@@ -200,7 +200,6 @@ impl Context<'_> {
         joiner
     }
 
-    /// Computes the secret of an epoch.
     pub(crate) fn epoch_secret(&mut self, joiner_secret: &Key, context: &[u8]) -> Key {
         self.probe.record(Primitive::Derive, Key::BYTES + context.len());
         let mut epoch = Key::default();
@@ -234,7 +233,6 @@ impl Context<'_> {
         tag
     }
 
-    /// The key of an encapsulation by X-Wing.
     #[cfg(feature = "suite-pq")]
     fn hpke_key_of(&mut self, shared: &xwing::Shared, encapsulated: &[u8], info: &HpkeInfo) -> Key {
         self.probe.record(Primitive::Derive, shared.len());

@@ -42,7 +42,6 @@ impl Context<'_> {
             .ok_or_else(|| Misbehaviour::Forged.into())
     }
 
-    /// Returns whether signatures protect the group.
     pub(crate) const fn signs(&self) -> bool {
         self.protection.guard().signs()
     }

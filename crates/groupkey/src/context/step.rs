@@ -163,7 +163,6 @@ impl Context<'_> {
         if self.has_tag(sender, content, tag) { Ok(()) } else { Err(Misbehaviour::Forged.into()) }
     }
 
-    /// Returns whether this is the tag of the content.
     fn has_tag(&mut self, sender: PartyId, content: &[u8], tag: &[u8]) -> bool {
         let &mut Self { setting, ref protection, .. } = self;
         match *protection {

@@ -8,7 +8,6 @@ use crate::context::tracer::Rule;
 use crate::context::tracer::Traced;
 use crate::secret::Key;
 
-/// A value in a trace.
 #[cfg_attr(not(feature = "research"), allow(dead_code))]
 pub(crate) trait TraceValue {
     /// Returns the bytes that represent the value. Different values have different bytes.
@@ -22,7 +21,6 @@ impl TraceValue for Key {
 }
 
 impl Context<'_> {
-    /// Returns whether a tracer is attached.
     #[inline]
     pub(crate) const fn is_traced(&self) -> bool {
         #[cfg(feature = "research")]
@@ -32,7 +30,6 @@ impl Context<'_> {
         is_traced
     }
 
-    /// Reports an operation to the tracer, if there is one.
     #[inline]
     pub(crate) fn trace(
         &mut self,
@@ -43,7 +40,6 @@ impl Context<'_> {
         self.trace_labelled(rule, "", &[], inputs, outputs);
     }
 
-    /// Reports an operation that has a label and a context.
     #[inline]
     pub(crate) fn trace_labelled(
         &mut self,

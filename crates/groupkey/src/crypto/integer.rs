@@ -160,7 +160,6 @@ impl Integer {
         Self(&self.0 * &other.0)
     }
 
-    /// Multiplies the number by a prime.
     pub(crate) fn times_prime(&self, prime: &Prime) -> Self {
         self.times(&Self(prime.number()))
     }
@@ -174,7 +173,6 @@ impl Integer {
         Self(&self.0 - &other.0)
     }
 
-    /// Divides the number by a prime, if the prime divides it.
     pub(crate) fn over(&self, prime: &Prime) -> Option<Self> {
         (&self.0).div_exact(prime.number(), &()).map(Self)
     }
@@ -187,7 +185,6 @@ impl Integer {
         if rest.0.is_zero() { rest } else { prime.minus(&rest) }
     }
 
-    /// Returns whether a prime divides the number.
     pub(crate) fn is_multiple_of(&self, prime: &Prime) -> bool {
         self.0.is_multiple_of(&Self(prime.number()).0)
     }

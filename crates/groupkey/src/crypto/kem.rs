@@ -31,7 +31,6 @@ pub struct KemLengths {
 }
 
 impl KemPrivate {
-    /// Returns the exponent that it is in a Diffie-Hellman group.
     pub(crate) const fn exponent(&self) -> Option<&Exponent> {
         match &self.0 {
             KemPrivateKind::Group(exponent) => Some(exponent),
@@ -51,7 +50,6 @@ impl KemPrivate {
 }
 
 impl KemLengths {
-    /// Those of a suite.
     pub(crate) const fn of(suite: Suite) -> Self {
         match suite.group() {
             Some(group) => {

@@ -11,9 +11,7 @@ use crate::crypto::suite::Hashing;
 /// extensions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EpochContext<'c> {
-    /// The number of the cipher suite.
     pub(crate) cipher_suite: u16,
-    /// The id of the group.
     pub(crate) group: &'c [u8],
     pub(crate) epoch: u64,
     /// The hash of the tree after the change.

@@ -26,7 +26,6 @@ pub(crate) const PRK_BYTES: usize = 32;
 /// A pseudorandom key, wiped when dropped.
 pub(crate) type Prk = Zeroizing<[u8; PRK_BYTES]>;
 
-/// The algorithms of HPKE, by their numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HpkeAlgorithms {
     hashing: Hashing,
@@ -94,7 +93,6 @@ pub(crate) fn append_vector(bytes: &[u8], out: &mut alloc::vec::Vec<u8>) {
 }
 
 impl HpkeAlgorithms {
-    /// The algorithms of a suite.
     pub(crate) const fn of(suite: Suite) -> Self {
         let kem = match suite.group() {
             None => 0x647a,

@@ -139,7 +139,6 @@ pub enum Wrapping {
     Ascon,
 }
 
-/// Which pairing is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pairing {
     /// BLS12-381.

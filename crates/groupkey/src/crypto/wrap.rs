@@ -26,9 +26,7 @@ use crate::secret::Key;
 /// one binding show whether they are equal, and nothing else. A copy of a controller makes such sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Binding<'a> {
-    /// The context of the group.
     pub(crate) group: &'a GroupContext,
-    /// The epoch that the keys are for.
     pub(crate) epoch: u64,
     /// The number by which the scheme identifies the keys.
     pub(crate) label: u64,
@@ -117,7 +115,6 @@ pub(crate) fn unwrap(
 }
 
 impl Binding<'_> {
-    /// Returns the key that wraps for this binding alone.
     fn one_time_key(&self, suite: Suite, kek: &Key) -> Key {
         derive::hash(suite, self.group, kek, "groupkey wrap", &self.number())
     }

@@ -121,7 +121,6 @@ impl Device {
     }
 }
 
-/// Encodes version and messages.
 fn encode(enrolment: &[Zeroizing<Vec<u8>>]) -> Zeroizing<Vec<u8>> {
     // A buffer that grows would leave a copy that nobody wipes.
     let length = enrolment.iter().map(|message| message.len() + 9).sum::<usize>() + 16;
@@ -169,7 +168,6 @@ mod tests {
         Group { configuration, suite, id: GroupId(1), instance: Instance([5; 16]) }
     }
 
-    /// A member at its start of this number.
     fn member(group: &Group, me: MemberId, start: u8) -> Device {
         let rng = ChaCha20Rng::from_seed([16 * start + me.0 as u8; 32]);
         let device = Device::member(group, me, Keys::mac([1; 32]), rng);
@@ -189,7 +187,6 @@ mod tests {
         (gateway, members)
     }
 
-    /// Delivers what the controller sends. Returns it.
     fn deliver(gateway: &mut Device, members: &mut [Device]) -> Vec<Vec<u8>> {
         let sent: Vec<_> = gateway.outgoing().collect();
         for (to, bytes) in &sent {

@@ -37,7 +37,6 @@ impl Confirmation {
         Ok(Self(if sound { Some(body.key()?) } else { None }))
     }
 
-    /// Returns the confirmation, which there is in `sound` alone.
     pub(crate) fn bytes(&self) -> Option<&[u8; Key::BYTES]> {
         self.0.as_ref().map(Key::as_bytes)
     }

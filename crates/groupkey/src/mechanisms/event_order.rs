@@ -93,7 +93,6 @@ pub struct Ordered {
     decisions: GroupDecisions,
     /// Members for whose eviction this member has asked. It asks again in every epoch.
     wishes: Roster,
-    /// Whether this member has asked to leave.
     leaves: bool,
     /// The ticket of this member's request to join, until it is served.
     ticket: Option<u64>,
@@ -444,7 +443,6 @@ impl Ordered {
         Some(EvictionDecision { by_members: true, ..decided.unwrap_or_default() })
     }
 
-    /// Takes over what an announcement says of evictions.
     fn adopt(&mut self, epoch: Epoch, announcement: &Announcement) {
         let verdicts =
             self.roster.iter().map(|member| (member, self.verdict(member, announcement)));
@@ -556,7 +554,6 @@ impl Ordered {
         self.passed.push_back(epoch);
     }
 
-    /// Takes a message of the scheme.
     fn receive(&mut self, cx: &mut Context<'_>, message: Message<'_>) -> Result<(), Error> {
         let header = *message.header();
         let (got, current) = (header.epoch, self.epoch);

@@ -89,7 +89,6 @@ pub(crate) struct PendingState {
     encoded: Vec<u8>,
 }
 
-/// The partial keys of all members.
 pub(crate) struct PartialKeyList {
     partial_keys: Vec<Element>,
     /// The encodings of those that are sent: of all, or of all but the last. An encoding costs a
@@ -152,7 +151,6 @@ impl GdhPeer {
         self.view.await_welcome(merger);
     }
 
-    /// Tells a joining member the roster.
     pub(crate) fn welcome(&mut self, epoch: Epoch, roster: Roster, secret: Exponent) {
         self.view.welcome(epoch, roster);
         self.fresh = Some(secret);
@@ -306,7 +304,6 @@ impl GdhPeer {
         self.view.settle(cx, epoch, roster);
     }
 
-    /// Asks for what this member missed.
     pub(crate) fn ask(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
         if self.share.is_none() && !self.view.is_creating() {
             return Err(not_created());
@@ -381,7 +378,6 @@ impl PartialKeyList {
         Self { partial_keys, encoded }
     }
 
-    /// Reads `count` partial keys.
     pub(crate) fn read(
         cx: &mut Context<'_>,
         body: &mut Reader<'_>,

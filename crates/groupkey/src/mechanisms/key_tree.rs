@@ -34,7 +34,6 @@ pub(crate) struct Node {
     pub(crate) index: u32,
 }
 
-/// The tree.
 #[derive(Debug)]
 pub(crate) struct KeyTree {
     degree: u32,
@@ -48,7 +47,6 @@ pub(crate) struct KeyTree {
 #[derive(Debug, Default)]
 pub(crate) struct NodeIndex {
     nodes: Vec<Node>,
-    /// Where the nodes of each level begin.
     level_starts: Vec<usize>,
 }
 
@@ -65,17 +63,14 @@ struct Level {
 impl Node {
     const INDEX_BITS: u32 = 27;
 
-    /// The slot of a member.
     pub(crate) const fn leaf(slot: u32) -> Self {
         Self { level: 0, index: slot }
     }
 
-    /// The ancestor of a slot on a level.
     pub(crate) fn above(slot: u32, level: u8, degree: u32) -> Self {
         Self { level, index: slot / degree.saturating_pow(u32::from(level)) }
     }
 
-    /// Whether this node is the slot itself or above it.
     pub(crate) fn is_above(self, slot: u32, degree: u32) -> bool {
         Self::above(slot, self.level, degree) == self
     }
@@ -85,12 +80,10 @@ impl Node {
         (self.level as u32) << Self::INDEX_BITS | self.index
     }
 
-    /// The node with this number.
     pub(crate) const fn from_id(id: u32) -> Self {
         Self { level: (id >> Self::INDEX_BITS) as u8, index: id & ((1 << Self::INDEX_BITS) - 1) }
     }
 
-    /// The places where children of this node may be.
     fn child_places(self, degree: u32) -> impl Iterator<Item = Self> {
         let first = self.index * degree;
         (first..first + degree).map(move |index| Self { level: self.level - 1, index })
@@ -98,7 +91,6 @@ impl Node {
 }
 
 impl KeyTree {
-    /// An empty tree.
     pub(crate) const fn new(degree: u32) -> Self {
         Self { degree, stores_keys: true, levels: Vec::new() }
     }
@@ -194,7 +186,6 @@ impl KeyTree {
         self.decide_keys_above(slot);
     }
 
-    /// Drops the member of a slot.
     pub(crate) fn vacate(&mut self, slot: u32) {
         let mut index = slot as usize;
         for level in &mut self.levels {
@@ -204,7 +195,6 @@ impl KeyTree {
         self.decide_keys_above(slot);
     }
 
-    /// Decides again which nodes above a slot have a key.
     fn decide_keys_above(&mut self, slot: u32) {
         for level in 1..=self.height() {
             let node = Node::above(slot, level, self.degree);
@@ -230,7 +220,6 @@ impl KeyTree {
             .filter(|&node| self.is_key_node(node))
     }
 
-    /// The nearest key node above a node.
     pub(crate) fn key_node_above(&self, node: Node) -> Option<Node> {
         let mut index = node.index;
         (node.level + 1..=self.height())
@@ -279,7 +268,6 @@ impl KeyTree {
         below.iter().skip(first).take(self.degree as usize).filter(|&&members| members > 0).count()
     }
 
-    /// The slots below a node. If the node is a slot, that slot.
     pub(crate) fn slots_below(&self, node: Node) -> core::ops::Range<u32> {
         let width = self.degree.saturating_pow(u32::from(node.level));
         let first = node.index * width;
@@ -324,7 +312,6 @@ impl KeyTree {
         shown
     }
 
-    /// Gives every key node a new key.
     pub(crate) fn draw_keys(&mut self, mut draw: impl FnMut() -> Key) {
         for level in &mut self.levels {
             let keyed = level.keys.iter_mut().zip(&level.keyed).filter(|(_, keyed)| **keyed);
@@ -346,18 +333,15 @@ impl KeyTree {
         self.levels.iter_mut().for_each(|level| level.keys = List::new());
     }
 
-    /// Whether the keys are stored here.
     pub(crate) const fn stores_keys(&self) -> bool {
         self.stores_keys
     }
 
-    /// Gives a node a key. Returns its previous key.
     pub(crate) fn set_key(&mut self, node: Node, key: Key) -> Key {
         let keys = &mut self.levels[usize::from(node.level) - 1].keys;
         core::mem::replace(&mut keys[node.index as usize], key)
     }
 
-    /// The slots below a node that members occupy.
     pub(crate) fn members_below(
         &self,
         node: Node,
@@ -373,7 +357,6 @@ impl KeyTree {
         self.levels.iter().flat_map(|level| &level.keyed).filter(|&&keyed| keyed).count()
     }
 
-    /// Whether a node above the slots has a key.
     pub(crate) fn is_key_node(&self, node: Node) -> bool {
         self.levels[usize::from(node.level) - 1].keyed[node.index as usize]
     }
@@ -404,7 +387,6 @@ impl NodeIndex {
         &self.nodes
     }
 
-    /// The place of a node.
     pub(crate) fn place(&self, node: Node) -> usize {
         let level = usize::from(node.level);
         let (start, end) = (self.level_starts[level], self.level_starts[level + 1]);

@@ -91,7 +91,6 @@ impl Roster {
         self.0.iter().copied()
     }
 
-    /// The members in these places.
     pub(crate) fn between(&self, places: Range<usize>) -> &[MemberId] {
         &self.0[places]
     }
@@ -108,7 +107,6 @@ impl Roster {
         self.0.splice(place..place, members.iter().copied());
     }
 
-    /// Takes out the member at a place.
     pub(crate) fn remove(&mut self, place: usize) {
         self.0.remove(place);
     }
@@ -145,7 +143,6 @@ impl Roster {
         Self(self.iter().filter(|&member| !leaves(member)).collect())
     }
 
-    /// These members followed by others.
     pub(crate) fn followed_by(&self, others: &Self) -> Self {
         Self([&self.0[..], &others.0].concat())
     }
@@ -204,17 +201,14 @@ impl MembershipChange {
 }
 
 impl Merger {
-    /// Whether this member's part is the host.
     pub(crate) const fn is_host(&self) -> bool {
         self.is_host
     }
 
-    /// The members of the part that is the host.
     pub(crate) const fn hosts(&self) -> &Roster {
         &self.hosts
     }
 
-    /// The members of the part that is the guest.
     pub(crate) const fn guests(&self) -> &Roster {
         &self.guests
     }

@@ -29,14 +29,12 @@ pub(crate) type SubtreeHash = [u8; 32];
 #[derive(Clone, Debug)]
 pub(crate) struct RatchetTree {
     nodes: Vec<Node>,
-    /// The hashes of the subtrees, where they are known.
     hashes: Vec<Option<SubtreeHash>>,
     change: Option<UndoLog>,
     /// The length of a public key.
     element_bytes: usize,
 }
 
-/// A node of the tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Node {
     #[default]
@@ -65,7 +63,6 @@ struct Parent {
 /// A node of a filtered direct path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FilteredNode {
-    /// The node above the leaf.
     pub(crate) node: usize,
     /// Its child that is not above the leaf.
     pub(crate) beside: usize,
@@ -94,12 +91,10 @@ impl RatchetTree {
         tree
     }
 
-    /// Returns the members from left to right.
     pub(crate) fn members(&self) -> impl Iterator<Item = MemberId> + '_ {
         self.leaves().map(|(_, leaf)| leaf.member)
     }
 
-    /// Returns the node of a member's leaf.
     pub(crate) fn leaf_of(&self, member: MemberId) -> Option<usize> {
         self.leaves().find(|(_, leaf)| leaf.member == member).map(|(node, _)| node)
     }
@@ -113,7 +108,6 @@ impl RatchetTree {
         }
     }
 
-    /// Returns the root.
     pub(crate) fn root(&self) -> usize {
         self.nodes.len() / 2
     }
@@ -145,7 +139,6 @@ impl RatchetTree {
         shown
     }
 
-    /// Begins a change, which is kept or undone.
     pub(crate) fn begin(&mut self) {
         self.change = Some(UndoLog { width: self.nodes.len(), ..UndoLog::default() });
     }
@@ -155,7 +148,6 @@ impl RatchetTree {
         self.change = None;
     }
 
-    /// Undoes the change.
     pub(crate) fn undo(&mut self) {
         let Some(log) = self.change.take() else { return };
         self.resize(log.width);
@@ -205,7 +197,6 @@ impl RatchetTree {
         self.touch(leaf);
     }
 
-    /// Makes the tree as narrow as it can be.
     pub(crate) fn shrink(&mut self) {
         while self.nodes.len() > 1 {
             let root = self.root();
@@ -218,7 +209,6 @@ impl RatchetTree {
         }
     }
 
-    /// Returns the filtered direct path of a leaf, from below.
     pub(crate) fn filtered_path(&self, leaf: usize) -> Vec<FilteredNode> {
         let mut below = leaf;
         let steps = self.direct_path(leaf).map(|node| {
@@ -236,7 +226,6 @@ impl RatchetTree {
         resolution
     }
 
-    /// Returns whether a node is above another one, or is that node.
     pub(crate) fn covers(&self, node: usize, below: usize) -> bool {
         math::subtree(node).contains(&below)
     }
@@ -285,7 +274,6 @@ impl RatchetTree {
         })
     }
 
-    /// The nodes above a leaf, from below.
     fn direct_path(&self, leaf: usize) -> impl Iterator<Item = usize> + use<> {
         let root = self.root();
         let above = move |&node: &usize| (node != root).then(|| math::parent(node));

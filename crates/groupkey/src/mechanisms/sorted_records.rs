@@ -51,7 +51,6 @@ impl<'a> SortedRecords<'a> {
     }
 }
 
-/// Bytes of an id.
 const ID: usize = 4;
 
 fn split(record: &[u8]) -> Option<(u32, &[u8])> {

@@ -44,7 +44,6 @@ pub(crate) const KEY: u8 = 0;
 /// Asks for the current group key.
 const REQUEST: u8 = 1;
 
-/// The controller.
 #[derive(Debug)]
 pub(crate) struct StarController<D> {
     delivery: D,
@@ -53,7 +52,6 @@ pub(crate) struct StarController<D> {
 
 state!([D: KeyDelivery] StarController<D> { group });
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct StarMember<D> {
     delivery: D,

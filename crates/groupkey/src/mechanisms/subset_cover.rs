@@ -34,19 +34,14 @@ pub(crate) trait SubsetFamily: fmt::Debug + Send {
     /// How many nodes of the tree name a subset.
     const NODES: usize;
 
-    /// How many secrets a member holds.
     fn secrets_held(&self) -> usize;
 
-    /// Derives the secrets of the member in a slot.
     fn secrets(&self, cx: &mut Context<'_>, master: &Key, slot: u32) -> List<Key>;
 
-    /// Covers the occupied slots with disjoint subsets.
     fn cover(&self, occupancy: &Occupancy) -> Vec<Subset>;
 
-    /// Derives the key of a subset.
     fn key(&self, cx: &mut Context<'_>, master: &Key, subset: Subset) -> Key;
 
-    /// Returns whether the family has this subset, and the slot is in it.
     fn has(&self, subset: Subset, slot: u32) -> bool;
 
     /// Derives the key of a subset that the member in a slot is in, from its secrets.
@@ -78,7 +73,6 @@ pub(crate) const BITS: Parameter = Parameter {
     range: (7, 24),
 };
 
-/// The controller.
 #[derive(Debug)]
 pub(crate) struct StatelessController<F> {
     family: F,
@@ -89,7 +83,6 @@ pub(crate) struct StatelessController<F> {
     occupancy: Occupancy,
 }
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct StatelessMember<F> {
     family: F,
@@ -333,7 +326,6 @@ pub(crate) const fn above(node: u32, at: u32) -> u32 {
     node >> (depth(node) - at)
 }
 
-/// Returns whether a node is another one or below it.
 pub(crate) const fn is_within(node: u32, top: u32) -> bool {
     top != 0 && depth(node) >= depth(top) && above(node, depth(top)) == top
 }

@@ -32,7 +32,6 @@ impl Messenger {
         self.sending().map(|period| period.epoch)
     }
 
-    /// Returns the period of the key that this member sends under.
     pub(super) fn sending(&self) -> Option<&Period> {
         self.held.as_deref().or(self.current.as_ref())
     }

@@ -21,7 +21,6 @@ pub(super) struct ObjectHeader {
     pub(super) group: GroupId,
     pub(super) epoch: Epoch,
     pub(super) nonce: MessageNonce,
-    /// Whether the nonce is the counter alone.
     pub(super) nonces: Nonces,
     pub(super) source: SenderSession,
     /// Whether the encrypted content is a COSE_Sign1.
@@ -47,7 +46,6 @@ pub(super) struct Object<'a> {
     pub(super) sealed: &'a [u8],
 }
 
-/// The content of a signed message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SignedContent<'a> {
     pub(super) content: &'a [u8],
@@ -162,7 +160,6 @@ impl SenderSession {
 }
 
 impl<'a> Object<'a> {
-    /// Encodes the whole message.
     pub(super) fn encode(protected: &[u8], sealed: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(12 + protected.len() + sealed.len());
         let _ = Encoder::new(&mut bytes)
@@ -268,7 +265,6 @@ impl<'a> SignedContent<'a> {
     }
 }
 
-/// Reads the tag of a message and the head of its array.
 fn opening(decoder: &mut Decoder<'_>, tag: u64, items: u64) -> Option<()> {
     let tagged = decoder.tag().ok()?.as_u64() == tag;
     (tagged && decoder.array().ok()? == Some(items)).then_some(())

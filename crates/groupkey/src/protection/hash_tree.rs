@@ -25,7 +25,6 @@ use crate::crypto::{Signing, Suite, derive};
 /// The length of a hash.
 const NODE: usize = 16;
 
-/// A hash of the tree.
 pub(crate) type TreeHash = [u8; NODE];
 
 /// What is drawn for each tree.
@@ -55,7 +54,6 @@ pub(crate) struct TreeTag<'t> {
     place: Place,
 }
 
-/// The place of a leaf.
 #[derive(Clone, Copy)]
 struct Place {
     index: u32,
@@ -109,13 +107,11 @@ impl HashTree {
         Root { salt: self.salt, leaves: self.leaves.to_be_bytes(), node }
     }
 
-    /// Returns how many blocks were hashed above the leaves.
     pub(crate) const fn inner_nodes(&self) -> u32 {
         // Each joins two nodes to one.
         self.leaves - 1
     }
 
-    /// Returns the length of the tag of a message.
     pub(crate) fn tag_length(&self, signing: Signing, index: u32) -> usize {
         Place { index, leaves: self.leaves }.tag_length(signing)
     }
@@ -168,7 +164,6 @@ impl<'t> TreeTag<'t> {
         self.path.len()
     }
 
-    /// Returns the root of the tree that has this message in this place.
     pub(crate) fn root_with(&self, suite: Suite, message: &[u8]) -> Root {
         let Self { salt, place: Place { index, leaves }, .. } = self;
         let mut node = leaf(suite, salt, *index, message);
@@ -210,7 +205,6 @@ impl Place {
     }
 }
 
-/// Returns the length of the longest tag in a tree of this many leaves.
 pub(crate) const fn longest_tag(signing: Signing, leaves: usize) -> usize {
     without_path(signing) + NODE * leaves.next_power_of_two().trailing_zeros() as usize
 }

@@ -85,7 +85,6 @@ impl LatticePublic {
         &self.0
     }
 
-    /// Returns whether this is the owner's signature of a [`representative`].
     #[inline(never)]
     pub(super) fn verifies(&self, representative: &[u8], signature: &[u8]) -> bool {
         let Ok(signature) = Signature::<MlDsa65>::try_from(signature) else { return false };

@@ -27,7 +27,6 @@ impl<T> List<T> {
         self.0.len()
     }
 
-    /// Drops the item at a place.
     pub(crate) fn remove(&mut self, place: usize) {
         self.0[place..].rotate_left(1);
         self.0.truncate(self.0.len() - 1);
@@ -40,7 +39,6 @@ impl<T> List<T> {
 }
 
 impl<T: Clone> List<T> {
-    /// Creates a list of this many copies of an item.
     pub(crate) fn filled(item: T, length: usize) -> Self {
         Self(alloc::vec![item; length])
     }
@@ -52,7 +50,6 @@ impl<T: Clone> List<T> {
         }
     }
 
-    /// Makes room for this many more items.
     pub(crate) fn reserve_exact(&mut self, more: usize) {
         if self.0.capacity() - self.0.len() < more {
             let mut larger = Vec::with_capacity(self.0.len() + more);
@@ -61,7 +58,6 @@ impl<T: Clone> List<T> {
         }
     }
 
-    /// Appends an item.
     pub(crate) fn push(&mut self, item: T) {
         self.reserve(1);
         self.0.push(item);
@@ -73,7 +69,6 @@ impl<T: Clone> List<T> {
         self.0.insert(place, item);
     }
 
-    /// Appends copies of items.
     pub(crate) fn append(&mut self, items: &[T]) {
         self.reserve(items.len());
         self.0.extend_from_slice(items);
@@ -88,7 +83,6 @@ impl<T: Clone> List<T> {
 }
 
 impl List<Key> {
-    /// Creates a list of this many keys of zeros, to be filled in.
     pub(crate) fn zeros(length: usize) -> Self {
         Self::filled(Key::default(), length)
     }

@@ -273,7 +273,6 @@ fn transcript(scheme: &'static Scheme, settings: Settings) -> Vec<Vec<u8>> {
     messages
 }
 
-/// The items of a sequence, as an array.
 fn items(mut bytes: &[u8]) -> Value {
     let mut items = Vec::new();
     while !bytes.is_empty() {

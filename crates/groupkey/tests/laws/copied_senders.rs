@@ -55,7 +55,6 @@ impl CopiedSender {
         rig.at(RECEIVER, |cx, party| receiver.follow(cx, party));
     }
 
-    /// Each copy encrypts a content.
     fn seal(&mut self, contents: [&[u8]; 2]) -> [Vec<u8>; 2] {
         let Self { rig, copies: [one, other], .. } = self;
         let [content, another] = contents;

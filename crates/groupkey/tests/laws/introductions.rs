@@ -47,7 +47,6 @@ fn secret(member: u32) -> [u8; 32] {
     core::array::from_fn(|place| member.to_be_bytes()[place % 4] ^ place as u8)
 }
 
-/// What the authority says of a party.
 fn word(party: PartyId) -> [u8; 64] {
     [party.number() as u8; 64]
 }

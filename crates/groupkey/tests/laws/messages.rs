@@ -42,7 +42,6 @@ impl Talk {
         self.members.push((id, messenger));
     }
 
-    /// A member starts again, with nonces of this kind.
     fn sends_with(&mut self, id: u32, nonces: Nonces) {
         self.members.retain(|(member, _)| member.0 != id);
         self.settings.nonces = nonces;

@@ -206,7 +206,6 @@ fn the_same_seed_gives_the_same_bytes() {
     }
 }
 
-/// A change of the key, of whatever kinds the scheme has.
 fn change_somehow(rig: &mut Rig, scheme: &Scheme) -> OperationReport {
     let mut report = OperationReport::default();
     let mut take = |more: Result<OperationReport, RigError>| {
@@ -288,7 +287,6 @@ fn parameter_sets(scheme: &Scheme) -> Vec<Vec<(&'static str, u32)>> {
     sets
 }
 
-/// How many subgroups there are.
 fn subgroups(scheme: &'static Scheme, settings: &Settings) -> u32 {
     let mut configuration = scheme.configuration(settings.profile);
     for &(name, value) in &settings.parameters {

@@ -451,7 +451,6 @@ fn said(sender: u8, epoch: u8, kind: u8, body: &[u8]) -> Vec<u8> {
 /// The number of the first operator, who signs as the controller of subgroup 0.
 const OPERATOR: u8 = 0x20;
 
-/// An operator's ticket that names this epoch.
 fn ticket(member: u8, epoch: u8) -> Vec<u8> {
     said(OPERATOR, epoch, topic::TICKET, &[member, 0x80])
 }
@@ -605,7 +604,6 @@ fn an_operators_old_word_evicts_no_longer_than_until_the_old_ticket_is_shown() {
 
 const BY_OPERATORS: Rules = Rules { evict: Evict::Operators, join: Join::Listed };
 
-/// A party in a group in which operators evict.
 fn ordered(scheme: &'static Scheme, id: u32) -> groupkey::Ordered {
     let configuration = scheme.configuration(groupkey::catalogue::Profile::Sound);
     groupkey::Ordered::new(configuration, MemberId(id)).unwrap().with_rules(BY_OPERATORS)

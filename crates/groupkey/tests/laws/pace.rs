@@ -9,7 +9,6 @@ pub(crate) fn share_of(scheme: &Scheme, usual: u32) -> u32 {
     if is_slow(scheme) { usual.div_ceil(3) } else { usual }
 }
 
-/// The largest group of a random history.
 pub(crate) fn largest(scheme: &Scheme, usual: u32) -> u32 {
     if is_slow(scheme) { usual.min(9) } else { usual }
 }

@@ -163,7 +163,6 @@ impl Schedule {
         }
     }
 
-    /// Takes note of what happened to the members.
     fn note(&mut self, step: &Step, happened: bool) {
         match step {
             _ if !happened => {}

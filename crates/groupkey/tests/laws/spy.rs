@@ -23,12 +23,10 @@ impl Spy {
         (spy, result)
     }
 
-    /// Returns what was said.
     pub(crate) fn heard(&self) -> String {
         self.0.lock().unwrap().clone()
     }
 
-    /// Returns in which forms a secret is in what was said.
     pub(crate) fn finds(&self, secret: &[u8]) -> Vec<&'static str> {
         let heard = self.heard();
         let is_there =

@@ -20,7 +20,6 @@ struct Group {
     rng: ChaCha20Rng,
     /// All messages over confidential channels, with keys in clear.
     confidential: Vec<Vec<u8>>,
-    /// All keys of the group.
     keys: Vec<Vec<u8>>,
 }
 
@@ -43,7 +42,6 @@ impl Group {
         (result, sent)
     }
 
-    /// Gives the controller a command, and its messages to whom they concern.
     fn command(&mut self, command: Command<'_>) {
         let (result, sent) = self.at(0, |cx, party| cx.command(party, command));
         result.unwrap();

@@ -126,7 +126,6 @@ impl Sponsor {
     }
 }
 
-/// What somebody who joins tells.
 fn join_of(configuration: &Configuration, member: MemberId, seed: u64) -> Vec<u8> {
     let mut newcomer = Sponsor::new(configuration, member);
     newcomer.rng = ChaCha20Rng::seed_from_u64(seed);

@@ -219,12 +219,10 @@ fn rig(scheme: &'static Scheme, profile: Profile, parameters: &[(&'static str, u
     Rig::new(scheme, Settings { profile, parameters, ..Settings::default() })
 }
 
-/// Keys that the controller wrapped.
 fn wraps(report: &OperationReport) -> u32 {
     report.meter(Controller).tally(Primitive::Wrap).amount as u32
 }
 
-/// Bytes of bodies.
 fn bytes(report: &OperationReport) -> usize {
     report.open_messages().map(|message| message.body_bytes).sum()
 }

@@ -229,7 +229,6 @@ fn scheme() -> &'static Scheme {
     catalogue::scheme("bd").unwrap()
 }
 
-/// What a creation costs each member, and how many messages it takes.
 fn creation(n: u64, profile: Profile) -> ((u64, u64, u64, u64), u64) {
     match (n, profile) {
         (2, Profile::Sound) => ((2, 1, 0, 1), 6),

@@ -266,7 +266,6 @@ impl Listening {
         Self { rig, listener }
     }
 
-    /// The elements that a message begins with.
     fn public_key(&self, sent: &SentMessage) -> Vec<G1> {
         self.listener.elements(body(sent))
     }

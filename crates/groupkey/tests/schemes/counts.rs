@@ -10,12 +10,10 @@ pub(crate) fn costs(report: &OperationReport) -> (u32, u32) {
     (report.open_messages().count() as u32, keys)
 }
 
-/// Calls, and wrapped keys.
 pub(crate) fn wraps(report: &OperationReport, party: impl Into<PartyId>) -> (u32, u32) {
     tally(report, party, Primitive::Wrap)
 }
 
-/// Calls, and unwrapped keys.
 pub(crate) fn unwraps(report: &OperationReport, party: impl Into<PartyId>) -> (u32, u32) {
     tally(report, party, Primitive::Unwrap)
 }

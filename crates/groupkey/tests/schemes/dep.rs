@@ -128,7 +128,6 @@ fn hashes(report: &OperationReport, member: u32) -> u32 {
     calls(report, MemberId(member), Primitive::Hash)
 }
 
-/// How many times a member unwraps.
 fn unwrapped(report: &OperationReport, member: u32) -> u32 {
     calls(report, MemberId(member), Primitive::Unwrap)
 }

@@ -432,7 +432,6 @@ fn rig(id: &str) -> Rig {
     Rig::new(scheme(id), Settings::default())
 }
 
-/// Exponentiations of one member.
 fn cost(report: &OperationReport, member: u32) -> u64 {
     let meter: Meter = report.meter(MemberId(member).into());
     meter.exponentiations()

@@ -63,7 +63,6 @@ pub(crate) fn an_answer_is_taken_once(id: &str, n: u32, sleeper: u32, leaver: u3
     rig.agreed_key().unwrap();
 }
 
-/// Who asks although it missed nothing is told so.
 #[track_caller]
 pub(crate) fn assert_nothing_was_missed(rig: &mut Rig, member: u32) {
     let stale = |error| matches!(error, Error::Misbehaved(Misbehaviour::StaleEpoch { .. }));

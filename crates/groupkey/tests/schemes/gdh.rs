@@ -426,7 +426,6 @@ fn rig(id: &str) -> Rig {
     Rig::new(scheme(id), Settings::default())
 }
 
-/// Exponentiations and inversions of one member.
 fn cost(report: &OperationReport, member: u64) -> (u64, u64) {
     counts(&report.meter(MemberId(member as u32).into()))
 }

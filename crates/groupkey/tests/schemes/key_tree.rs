@@ -8,7 +8,6 @@ use groupkey_testkit::rig::{Rig, Settings};
 
 const MEMBERS: u32 = 9;
 
-/// Those whose keys are a tree.
 const WITH_TREES: &[&str] = &[
     "lkh-user",
     "lkh-key",
@@ -70,7 +69,6 @@ fn fingerprints(tree: &[KeyNode]) -> BTreeSet<KeyFingerprint> {
     tree.iter().filter_map(|node| node.fingerprint).collect()
 }
 
-/// The keys of the nodes above a member's leaf.
 fn above(tree: &[KeyNode], member: u32) -> BTreeSet<KeyFingerprint> {
     let leaf = tree.iter().find(|node| node.member == Some(MemberId(member)));
     let parent = |node: &&KeyNode| node.parent.map(|parent| &tree[parent]);

@@ -260,7 +260,6 @@ fn cover(first: u32, last: u32) -> Vec<(u32, u32)> {
     nodes
 }
 
-/// How far the nodes lie below those that hold them, in all.
 fn below(held: &[(u32, u32)], nodes: &[(u32, u32)]) -> u32 {
     let above = |first| held.iter().rev().find(|&&(start, _)| start <= first).unwrap().1;
     nodes.iter().map(|&(first, height)| above(first) - height).sum()

@@ -207,7 +207,6 @@ fn whoever_slept_gets_everything_in_one_message() {
 /// What hangs off a slot's path, counted on sets of slots without the library's tree: two slots meet
 /// on the level of the highest bit in which they differ, and where some meet is a key node.
 struct Halves {
-    /// The slots in each half, from below.
     slots: Vec<Vec<u32>>,
     /// Key nodes above the lowest slot of each, within it.
     depths: Vec<u32>,
@@ -239,7 +238,6 @@ impl Halves {
         self.slots.iter().position(|half| half.contains(&other)).unwrap() as u32
     }
 
-    /// Whether the slot is the lowest of one of the lower halves.
     fn is_first(&self, other: u32, halves: usize) -> bool {
         self.slots.iter().take(halves).any(|half| half[0] == other)
     }

@@ -128,7 +128,6 @@ const ONE: (u32, u32) = (1, 1);
 /// A group in which a period has just begun.
 struct Group {
     profile: Profile,
-    /// The members of the group, and the slot of each.
     slots: Slots,
     report: OperationReport,
 }

@@ -212,7 +212,6 @@ fn there_are_one_or_two_chains() {
 struct Form {
     profile: Profile,
     stored: bool,
-    /// How many chains there are.
     chains: u64,
 }
 
@@ -456,7 +455,6 @@ impl Group {
         }
     }
 
-    /// Which session of its generation the present one is.
     const fn session(&self) -> u64 {
         (self.epoch - 1) % self.sessions + 1
     }

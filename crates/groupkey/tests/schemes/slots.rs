@@ -4,13 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
-/// Members, and the slot of each.
 pub(crate) type Slots = BTreeMap<u32, u32>;
 
 /// A node's width in slots, and its index among those of this width.
 pub(crate) type Node = (u32, u32);
 
-/// The slot that the next joining member gets.
 pub(crate) fn lowest_free(slots: &Slots) -> u32 {
     (0..).find(|slot| !slots.values().any(|taken| taken == slot)).expect("not all are taken")
 }
@@ -31,7 +29,6 @@ pub(crate) fn occupied_children(slots: &Slots, degree: u32, node: Node) -> u32 {
     below.map(|slot| slot / (width / degree)).collect::<BTreeSet<_>>().len() as u32
 }
 
-/// How many of these nodes are above a slot.
 pub(crate) fn count_above(nodes: &[Node], slot: u32) -> u32 {
     nodes.iter().filter(|&&node| is_above(node, slot)).count() as u32
 }

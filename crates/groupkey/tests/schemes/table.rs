@@ -37,7 +37,6 @@ impl Table {
         table
     }
 
-    /// From now on, what is drawn by chance follows from this.
     pub(crate) fn draw_from(&mut self, seed: u64) {
         self.rng = ChaCha20Rng::seed_from_u64(seed);
     }

@@ -77,7 +77,6 @@ impl Group {
         group
     }
 
-    /// The broadcast that creates a group of these.
     fn create(&mut self, members: &[u32]) -> Vec<u8> {
         let names: Vec<_> = members.iter().copied().map(MemberId).collect();
         let outbox = self.command(Command::Create(&names));

@@ -303,7 +303,6 @@ fn path_length_of(leaves: &[u32], member: u32, stay: &[u32]) -> u64 {
     levels(leaves.len()).filter(|&level| beside(level, member, stay)).count() as u64
 }
 
-/// Those of them that are above another member, too.
 fn above(leaves: &[u32], member: u32, sponsor: u32, stay: &[u32]) -> u64 {
     let meets = |level: u32| member >> level == sponsor >> level;
     let levels = levels(leaves.len()).filter(|&level| beside(level, sponsor, stay));
@@ -353,7 +352,6 @@ fn intercepted(victim: PartyId) -> (Rig, Rc<RefCell<Vec<Kept>>>) {
     (rig, commits)
 }
 
-/// A commit with the signature of its sender.
 fn commit(rig: &mut Rig, header: &Header, path: &[u8], confirmation: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     let mut writer = Writer::new(&mut body);

@@ -82,7 +82,6 @@ pub struct RunningService {
 /// What really happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StoreHistory {
-    /// How many random numbers were drawn.
     drawn: Drawn,
     /// All notices that were published, if a stranger may publish them again.
     notices: BTreeSet<ModelNotice>,

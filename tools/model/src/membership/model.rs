@@ -129,7 +129,6 @@ impl ServiceScene {
 }
 
 impl ServiceState {
-    /// All requests that were ever made.
     fn requests(&self) -> impl Iterator<Item = ModelRequest> {
         self.said.iter().filter_map(|message| match message {
             ModelMessage::Request(request) => Some(*request),

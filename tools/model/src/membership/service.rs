@@ -23,7 +23,6 @@ struct ModelRecord {
 pub struct ModelService {
     /// The founding, and the epoch of the last key.
     pub now: (Count, Count),
-    /// The devices that ever were members.
     records: BTreeMap<DeviceName, ModelRecord>,
     offers: BTreeMap<DeviceName, Count>,
     /// The requests that wait for an admission.

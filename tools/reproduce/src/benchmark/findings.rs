@@ -18,7 +18,6 @@ use crate::published::ComputationStudy;
 use crate::role_rows::{Cells, RoleOperation, Yardstick, scheme_name};
 use crate::study::StudyResult;
 
-/// Decides the findings by the rows.
 pub(super) fn examine(rows: &[BenchRow], thresholds: &Thresholds) -> StudyResult {
     let study = ComputationStudy::benchmark();
     let findings = BenchmarkFindings { cells: Cells::new(rows, thresholds), study: &study };
@@ -33,7 +32,6 @@ pub(super) fn examine(rows: &[BenchRow], thresholds: &Thresholds) -> StudyResult
 const MEMBER: &str = "esp32-micropython";
 const CONTROLLER: &str = "i3-5005u-python";
 
-/// What a member does in each operation. In `add` it is the joining member.
 const OF_MEMBER: [RoleOperation; 3] = [
     RoleOperation::new("create", "member"),
     RoleOperation::new("add", "new-member"),
@@ -157,7 +155,6 @@ impl<'r> BenchmarkFindings<'r> {
         }
     }
 
-    /// Returns the largest value of these schemes, each in its largest group.
     fn largest(
         &self,
         subject: RoleOperation,
@@ -215,7 +212,6 @@ impl<'r> BenchmarkFindings<'r> {
         self.claim(id, words, ground).beside(&[Yardstick::Measured])
     }
 
-    /// Returns the ids of the schemes that a finding names.
     fn ids(&self, finding: &str) -> Vec<&'static str> {
         let names = self.study.names(&format!("findings.{finding}"));
         names.into_iter().map(id_of).collect()
@@ -243,7 +239,6 @@ fn without<'s>(all: &[&'s str], these: &[&str]) -> Vec<&'s str> {
     all.iter().filter(|id| !these.contains(id)).copied().collect()
 }
 
-/// Returns the schemes that have the subject's operation.
 fn having<'s>(ids: &[&'s str], subject: RoleOperation) -> Vec<&'s str> {
     let has = |id: &&&str| {
         let scheme = registry::schemes().find(|scheme| scheme.id == **id);

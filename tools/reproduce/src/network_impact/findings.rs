@@ -56,7 +56,6 @@ pub(super) fn open(rows: &[NetworkRow], runs: u32) -> BTreeSet<usize> {
     judged.flat_map(|parts| undecided(&parts, runs as usize, &thresholds)).collect()
 }
 
-/// A finding of the study.
 struct NetworkFinding {
     id: &'static str,
     judge: SettingJudge,
@@ -70,9 +69,7 @@ enum NetworkMargin {
     Order(&'static str),
     /// Of what is equal.
     Change(&'static str),
-    /// Of both.
     Both,
-    /// Of what is beyond a bound.
     Bound,
 }
 
@@ -502,7 +499,6 @@ fn leave_effort(rows: Rows<'_>) -> (Vec<FindingStatement>, String) {
     (vec![part], EFFORT.to_owned())
 }
 
-/// What ours compares of a server's effort.
 const EFFORT: &str =
     "Computing is that on the way to the last member: nearly all of it is the server's.";
 

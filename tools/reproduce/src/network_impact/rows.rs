@@ -18,12 +18,10 @@ pub(super) struct Rows<'a> {
     pub(super) thresholds: &'a Thresholds,
 }
 
-/// One row, its place among all rows, and the thresholds.
 #[derive(Clone, Copy)]
 pub(super) struct IndexedRow<'a>(pub(super) &'a NetworkRow, usize, &'a Thresholds);
 
 impl<'a> Rows<'a> {
-    /// Returns the row of a setting.
     pub(super) fn at(
         self,
         scheme: &str,
@@ -39,7 +37,6 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The quantity of a row that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowQuantity {
     Computation,
@@ -51,7 +48,6 @@ pub(super) enum RowQuantity {
 }
 
 impl IndexedRow<'_> {
-    /// Returns the compared quantity of each run.
     pub(super) fn samples(self, measure: RowQuantity) -> Vec<f64> {
         let each = |of: fn(&RunSample) -> f64| self.0.samples.iter().map(of).collect();
         match measure {
@@ -71,7 +67,6 @@ impl IndexedRow<'_> {
         RunValues::comparing(quantity, self.samples(measure))
     }
 
-    /// Returns the place of the row among all rows.
     pub(super) const fn place(self) -> usize {
         self.1
     }
@@ -191,7 +186,6 @@ pub(super) fn wider(
     Some(of(a, b, compared))
 }
 
-/// Adds the rows that are compared, and what they have in common.
 fn of(a: IndexedRow<'_>, b: IndexedRow<'_>, comparison: SettingComparison) -> SettingComparison {
     let mut comparison = comparison.of_rows([a.place(), b.place()]);
     let (one, two) = (&a.0.setting, &b.0.setting);

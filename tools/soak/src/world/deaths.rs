@@ -30,7 +30,6 @@ impl World {
         Ok(true)
     }
 
-    /// A device dies at a fault point to come.
     pub(super) fn interrupt(&mut self, device: u32, point: u64, time: u64) -> bool {
         let seat = self.devices.get_mut(&device);
         let Some(seat) = seat.filter(|seat| !seat.is_adversary && seat.process.runtime.is_some())
@@ -81,7 +80,6 @@ impl World {
         Ok(())
     }
 
-    /// Records the nonce of a group message.
     pub(super) fn record(&mut self, device: u32, publish: &Publish) -> Result<(), Violation> {
         if publish.topic != self.topic("talk") {
             return Ok(());

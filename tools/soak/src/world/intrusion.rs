@@ -62,7 +62,6 @@ impl World {
         Ok(true)
     }
 
-    /// The dishonest member, if there is one, deceives the others.
     pub(super) fn deceive(&mut self, deceit: Deceit, which: u64) -> bool {
         let Some(Liar { device, .. }) = self.liar else { return false };
         if let (Deceit::Lie(time), Some(liar)) = (deceit, &mut self.liar) {
@@ -88,7 +87,6 @@ impl World {
         }
     }
 
-    /// Notes that a device hears a group message.
     pub(super) fn hears(&mut self, device: u32, payload: &[u8]) {
         self.unheard.retain(|(victim, _, forged)| *victim != device || forged != payload);
     }
@@ -113,7 +111,6 @@ impl World {
         }
     }
 
-    /// Returns the member that a device is or was.
     pub(crate) fn member(&self, device: u32) -> Option<MemberId> {
         if self.subject.has_peers() {
             return Some(MemberId(device + 1));
@@ -124,7 +121,6 @@ impl World {
         known.map(|known| known.member)
     }
 
-    /// Returns the context of the group's signatures.
     pub(crate) fn context(&self) -> Option<GroupContext> {
         if let Some(service) = &self.service.runtime {
             return Some(*service.context());
@@ -167,7 +163,6 @@ impl World {
         form.configuration.setting(group, suite, guard, prefix, Instance::default())
     }
 
-    /// Returns the epoch and the key that a device has.
     pub(crate) fn key(&self, device: u32) -> Option<(u64, [u8; 16])> {
         let (epoch, key) = self.devices.get(&device)?.process.key.as_ref()?;
         Some((*epoch, key.as_slice().try_into().ok()?))

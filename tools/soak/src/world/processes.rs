@@ -24,7 +24,6 @@ impl<R> VirtualProcess<R> {
         Self { runtime: None, ahead: 0, rests_until: 0, key: None }
     }
 
-    /// Returns the time of its own clock.
     pub(super) const fn clock(&self, now: u64) -> u64 {
         now.saturating_add_signed(self.ahead)
     }
@@ -79,7 +78,6 @@ impl Runs {
         }
     }
 
-    /// Returns which founding of the group the key belongs to.
     fn founding(&self) -> Option<Vec<u8>> {
         match self {
             Self::Member(member) => member.founded().map(|founded| founded.to_be_bytes().to_vec()),
@@ -87,7 +85,6 @@ impl Runs {
         }
     }
 
-    /// Returns the context of the group of the key.
     pub(super) fn context(&self) -> Option<GroupContext> {
         match self {
             Self::Member(member) => member.context().copied(),
@@ -168,7 +165,6 @@ impl World {
         self.give(client, Input::Connected)
     }
 
-    /// Gives a process an input, and takes its outputs.
     fn give(&mut self, client: ClientNumber, input: Input<'_>) -> Result<(), Violation> {
         let mut rng = self.fresh();
         match client.checked_sub(1) {
@@ -266,7 +262,6 @@ impl World {
         }
     }
 
-    /// Notes the key of a device, if it is another one.
     pub(super) fn observe(&mut self, device: u32) -> Result<(), Violation> {
         let Some(seat) = self.devices.get_mut(&device) else { return Ok(()) };
         for kept in seat.flash.take_made() {

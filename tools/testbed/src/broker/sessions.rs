@@ -32,7 +32,6 @@ struct StoredSession {
     last_id: u16,
 }
 
-/// How a connection ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SessionEnd {
     Cut,
@@ -40,7 +39,6 @@ pub(super) enum SessionEnd {
 }
 
 impl Sessions {
-    /// Handles a CONNECT. Returns whether the connection may continue.
     pub(super) fn connect(&mut self, hello: Connect, line: ClientSender) -> bool {
         let client = hello.client.clone();
         if client.is_empty() {
@@ -144,7 +142,6 @@ impl Sessions {
         session.filters.insert(filter, qos);
     }
 
-    /// Deletes a session and its subscriptions.
     fn end(&mut self, client: &str) {
         if let Some(session) = self.sessions.remove(client) {
             for filter in session.filters.keys() {

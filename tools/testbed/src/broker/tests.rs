@@ -119,7 +119,6 @@ fn subscribe(client: &mut Client, filter: &str) {
     expect(client, Packet::Suback(1, vec![Some(Qos::Level2)]));
 }
 
-/// Publishes a message, and completes the exchange.
 fn publish(client: &mut Client, message: PublishPacket) {
     let (qos, id) = (message.qos, message.id);
     send(client, Packet::Publish(message));
@@ -186,7 +185,6 @@ impl Client {
         self.stream.write_all(&bytes)
     }
 
-    /// Waits for the next packet of any kind.
     fn receive(&mut self) -> io::Result<Packet> {
         loop {
             let decoded = Packet::decode(self.version, &self.unread).map_err(io::Error::other)?;

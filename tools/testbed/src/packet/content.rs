@@ -4,7 +4,6 @@ use mqtt_proto::{Error, Pid, QosPid, TopicName};
 
 pub(crate) use mqtt_proto::QoS as Qos;
 
-/// A control packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Packet {
     Acknowledge(Acknowledgement, u16),
@@ -60,7 +59,6 @@ impl Default for Connect {
     }
 }
 
-/// CONNACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Connack {
     /// The return code. 0 means success.
@@ -68,7 +66,6 @@ pub(crate) struct Connack {
     pub(crate) session_present: bool,
 }
 
-/// PUBLISH.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PublishPacket {
     /// The packet identifier, which is 0 at QoS 0.

@@ -56,7 +56,6 @@ impl Rig {
         Ok(())
     }
 
-    /// Gives a party an input.
     pub(super) fn step(&mut self, id: PartyId, given: RigInput<'_>) -> Result<Outbox, Error> {
         let setting = self.setting();
         let Some(seat) = self.seats.get_mut(id) else { return Ok(Outbox::new()) };

@@ -13,20 +13,16 @@ use rand_chacha::ChaCha20Rng;
 #[derive(Default)]
 pub(super) struct RigParties {
     seats: BTreeMap<PartyId, RigParty>,
-    /// The members that have subscribed to a subset.
     subscribers: BTreeMap<SubsetId, BTreeSet<PartyId>>,
-    /// The members that were dismissed.
     dismissed: BTreeSet<PartyId>,
 }
 
-/// A party and its standing.
 pub(super) struct RigParty {
     pub(super) party: Box<dyn Party>,
     pub(super) standing: RigPresence,
     subscriptions: BTreeSet<SubsetId>,
     /// The id under which a former member continues.
     pub(super) acts_as: Option<PartyId>,
-    /// The party whose keys this one has, if another party plays it.
     pub(super) keys_of: Option<PartyId>,
     /// The party's own generator, if it has one.
     pub(super) rng: Option<ChaCha20Rng>,
@@ -64,7 +60,6 @@ impl RigParties {
         Some(before)
     }
 
-    /// Undoes the dismissal of a member.
     pub(super) fn reinstate(&mut self, ghost: PartyId, member: MemberId, standing: RigPresence) {
         let Some(mut seat) = self.remove(ghost) else { return };
         seat.standing = standing;
@@ -109,7 +104,6 @@ impl RigParties {
         self.seats.iter().map(|(&id, seat)| (id, seat))
     }
 
-    /// Returns the subgroup controllers.
     pub(super) fn subgroup_controllers(&self) -> impl Iterator<Item = &RigParty> {
         let others = self.seats.range(..FIRST_MEMBER);
         others.filter(|&(&id, _)| id != PartyId::Controller).map(|(_, seat)| seat)
@@ -156,7 +150,6 @@ impl Index<PartyId> for RigParties {
 }
 
 impl RigParty {
-    /// Returns the subsets whose messages the party gets.
     pub(super) const fn subscriptions(&self) -> &BTreeSet<SubsetId> {
         &self.subscriptions
     }

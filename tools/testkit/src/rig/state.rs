@@ -60,7 +60,6 @@ pub struct Rig {
     pub(super) apart: BTreeSet<MemberId>,
     pub(super) report: OperationReport,
     pub(super) deployment: Vec<SentMessage>,
-    /// The adversary on the wire, if there is one.
     pub(super) adversary: Option<MessageFilter>,
     pub(super) trace: Option<Box<OperationTrace>>,
     /// Whether controllers are restored from their saved state after every step.

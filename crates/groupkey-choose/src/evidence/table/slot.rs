@@ -33,7 +33,6 @@ pub(super) enum StagePart {
 /// The loads of a sample by the first letter of their columns.
 const LOADS: [&str; 4] = ["m", "b", "c", "g"];
 
-/// The traffic of a load.
 const TRAFFIC: [[&str; 2]; 3] = [["sm", "sb"], ["rm", "rb"], ["cm", "cb"]];
 
 /// The numbers of a stage.

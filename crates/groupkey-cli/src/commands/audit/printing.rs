@@ -10,7 +10,6 @@ use crate::failure::Failure;
 use crate::paragraph::{self, Paragraph};
 use crate::table::{Column, Table};
 
-/// Prints the findings.
 pub(super) fn print(audited: &Audit, out: &mut dyn Write) -> Result<(), Failure> {
     let attacks = audited.findings.iter().filter(|finding| finding.claim_is_attack());
     let (left_out, tried): (Vec<_>, Vec<_>) =

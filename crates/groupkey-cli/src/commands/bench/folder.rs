@@ -9,11 +9,9 @@ use groupkey_lab::report::{Report, render};
 use crate::failure::Failure;
 use crate::results_folder::{Earlier, Growing, RESULTS, ResultsFolder, finished, unfinished};
 
-/// A folder for a benchmark's results.
 #[derive(Debug)]
 pub(crate) struct BenchFolder(ResultsFolder);
 
-/// Existing results.
 #[derive(Debug)]
 pub(crate) struct ExistingResults {
     /// The header as it was begun, with the prices in which rows are counted.

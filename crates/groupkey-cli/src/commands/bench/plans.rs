@@ -151,7 +151,6 @@ const MOST_REPETITIONS: u64 = 100_000_000;
 const SCHEME: &str = "Schemes, by their ids [default: lkh-group, or all of the workload's classes]";
 
 impl PlanArguments {
-    /// Returns the device with the radio that was named.
     fn device(&self) -> Option<DeviceProfile> {
         let mut device = self.device.clone()?;
         if let Some(radio) = &self.radio {
@@ -234,12 +233,10 @@ impl PlanArguments {
         Ok((plans, LeftOut { idle, unsuited }))
     }
 
-    /// Returns the workload's name.
     pub(crate) fn name(&self) -> String {
         self.workload.as_ref().map_or("custom", |workload| &workload.name).to_owned()
     }
 
-    /// Returns the seed of everything that is drawn.
     pub(crate) const fn seed(&self) -> u64 {
         self.seed
     }
@@ -257,7 +254,6 @@ impl PlanArguments {
         }
     }
 
-    /// Returns the workload, reduced to what the other arguments leave.
     fn narrowed(&self) -> Result<Option<Workload>, Failure> {
         let Some(mut workload) = self.workload.clone() else { return Ok(None) };
         if workload.randomness == Randomness::Fresh {

@@ -58,7 +58,6 @@ pub(crate) fn print_warnings(rows: &[&BenchRow], json: bool) {
     }
 }
 
-/// Describes what all plans have in common, and their repetitions.
 fn circumstances(plan: &BenchPlan, plans: &[BenchPlan], clock: &str) -> String {
     let BenchPlan { workload, profile, suite, protection, nonces, seed, device, .. } = plan;
     let repetitions: BTreeSet<u32> = plans.iter().map(|plan| plan.repetitions).collect();
@@ -170,7 +169,6 @@ fn cells(row: &BenchRow, talks: bool, modelled: bool) -> Vec<String> {
 pub(super) struct Refusals(Vec<BenchRefusal>);
 
 impl Refusals {
-    /// Adds a refusal.
     pub(super) fn add(&mut self, unit: Unit<'_>, activity: Activity, error: Error) {
         let (scheme, members) = (unit.plan.scheme, unit.members);
         let is_alike = |known: &&mut BenchRefusal| {

@@ -28,7 +28,6 @@ pub(super) enum CheckVerdict {
     Fails,
 }
 
-/// A line in JSON.
 #[derive(Serialize)]
 struct CheckLine<'a> {
     check: &'a str,
@@ -92,7 +91,6 @@ impl<'a> CheckReport<'a> {
         self.tell("certificate", verdict, &format!("{option}: {text}"))
     }
 
-    /// What the broker announces, and what it means for us.
     pub(super) fn properties(&mut self, status: &Status, by: BrokerUse) -> Result<(), Failure> {
         let Some(announced) = &status.announced else {
             let text = format!("MQTT {} announces nothing", Version::V3);
@@ -147,7 +145,6 @@ impl<'a> CheckReport<'a> {
 pub(super) enum BrokerUse {
     /// A service, or a member of its group.
     OfService,
-    /// A peer.
     OfPeer,
     /// A bridge, with programs that speak in clear.
     Local,

@@ -89,7 +89,6 @@ fn fit(arguments: &ChooseArguments, evidence: &Evidence) -> Result<Model, Failur
     fitted.map_err(|error| Failure::running(error.to_string()))?.ok_or_else(interrupted)
 }
 
-/// Writes a line of JSON for each.
 fn lines<T: Serialize>(all: Vec<T>) -> String {
     all.iter().map(|one| serde_json::to_string(one).expect("it is a tree") + "\n").collect()
 }

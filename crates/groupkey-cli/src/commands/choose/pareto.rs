@@ -20,7 +20,6 @@ pub(super) fn tolerance(text: &str) -> Result<f64, String> {
     percent.map(|percent: f64| percent + 0.0).ok_or_else(|| "expected 0 to 100 per cent".to_owned())
 }
 
-/// Prints both.
 pub(super) fn print(
     decision: &Decision,
     requirements: &Requirements,
@@ -136,7 +135,6 @@ fn print_node(node: &SplitNode, indent: &str, out: &mut dyn Write) -> Result<(),
     Ok(())
 }
 
-/// Levels of the tree.
 const LEVELS: usize = 2;
 
 #[cfg(test)]

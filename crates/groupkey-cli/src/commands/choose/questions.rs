@@ -147,7 +147,6 @@ impl FieldQuestion {
         }
     }
 
-    /// Returns the field's value so far, as one would type it.
     fn value(&self, draft: &RequirementsDraft) -> String {
         match &*draft.value(self.field) {
             "true" => "yes".to_owned(),
@@ -156,7 +155,6 @@ impl FieldQuestion {
         }
     }
 
-    /// Returns the requirements with this answer.
     fn take(&self, answer: &str, draft: &RequirementsDraft) -> Result<RequirementsDraft, String> {
         let mut answered = draft.clone();
         if answer.is_empty() {

@@ -14,7 +14,6 @@ use super::group::{ChangeTimes, DemoGroup};
 use crate::failure::Failure;
 use crate::table::{Column, Table, figure_if_any};
 
-/// One operation.
 #[derive(Debug, Serialize)]
 struct OperationRow {
     operation: &'static str,

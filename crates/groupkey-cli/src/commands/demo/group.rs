@@ -195,7 +195,6 @@ impl DemoGroup {
         said.await.ok_or_else(ended)?.map_err(Failure::running)
     }
 
-    /// Returns the next message that a member hears.
     pub(super) async fn heard(&mut self, number: u32) -> Result<String, Failure> {
         loop {
             let device = self.devices.get_mut(&number).ok_or_else(ended)?;
@@ -210,7 +209,6 @@ impl DemoGroup {
         self.service.call(|service, _, _| service.counters()).await.ok_or_else(ended)
     }
 
-    /// Returns what became of all members' messages.
     pub(super) async fn member_counters(&self) -> Result<Vec<Counters>, Failure> {
         let mut all = Vec::new();
         for device in self.devices.values() {

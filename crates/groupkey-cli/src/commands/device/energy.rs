@@ -150,7 +150,6 @@ fn object(
     })
 }
 
-/// Formats a figure with its error to two digits of the error.
 fn with_error(figure: Option<Deviation>) -> String {
     let Some(Deviation { value, error }) = figure else { return "-".to_owned() };
     format!("{} ± {}", significant(value), significant(error))

@@ -100,7 +100,6 @@ pub(crate) struct MeasureSchemesArguments {
     out: Option<PathBuf>,
 }
 
-/// Measures, and prints the rows.
 pub(super) fn run(arguments: &MeasureSchemesArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let plan = plan(arguments);
     let out = &mut BesideFiles::new(out, arguments.out.is_some());
@@ -120,7 +119,6 @@ pub(super) fn run(arguments: &MeasureSchemesArguments, out: &mut dyn Write) -> R
     if arguments.json { Ok(()) } else { print(&rows, out) }
 }
 
-/// Writes the rows into the file that was asked for.
 fn keep<H: FileHeader>(file: Option<&Path>, header: &H, rows: &[H::Row]) -> Result<(), Failure> {
     let Some(path) = file else { return Ok(()) };
     let mut content = Vec::new();

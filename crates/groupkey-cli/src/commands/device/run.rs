@@ -171,7 +171,6 @@ fn listen(board: &mut EmulatedBoard, say: Vec<String>) -> Result<Receiver<LoopEv
     Ok(happened)
 }
 
-/// Hands on what the device prints.
 fn relay(port: impl Read, printed: &Sender<LoopEvent>) {
     for line in BufReader::new(port).split(b'\n') {
         let Ok(line) = line else { return };
@@ -280,7 +279,6 @@ fn advice(reason: &str) -> &str {
     }
 }
 
-/// Makes the settings that the device finds in its flash.
 fn settings(arguments: &DeviceRunArguments) -> Result<DeviceSettings, Failure> {
     let DeviceRunArguments { prefix, name, .. } = arguments;
     if !is_name(name) {

@@ -198,7 +198,6 @@ impl GroupArguments {
         Ok(plans)
     }
 
-    /// Returns who joins and leaves in a batch.
     fn batch(&self) -> Result<PlanAction, Failure> {
         let is_given = self.joining.is_some() || self.leaving.is_some();
         if is_given && !self.history.operation.contains(&Operation::Batch) {

@@ -78,7 +78,6 @@ struct ProbeRow {
 }
 
 impl ProbeArguments {
-    /// Returns whether `--probe` was given.
     pub(crate) const fn is_asked_for(&self) -> bool {
         self.probe
     }
@@ -276,7 +275,6 @@ impl ProbeRow {
     }
 }
 
-/// Returns the packet's name in the standard.
 const fn packet(hand_over: HandOver) -> &'static str {
     match hand_over {
         HandOver::PubRel => "PUBREL",

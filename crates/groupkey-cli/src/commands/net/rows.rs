@@ -24,7 +24,6 @@ pub(crate) enum Format {
     Json,
     /// One object per line, with every run.
     JsonWithSamples,
-    /// An aligned table.
     Table,
 }
 
@@ -108,7 +107,6 @@ impl FurtherColumns {
     }
 }
 
-/// Reports what an interrupted run has done.
 fn interruption(outcome: CampaignOutcome, rows: usize) -> Failure {
     let (done, total) = match outcome {
         CampaignOutcome::Interrupted { done, total } => (done, total),
@@ -297,7 +295,6 @@ fn cells(row: &NetworkRow) -> [String; 19] {
     ]
 }
 
-/// Formats a mean of whole numbers.
 fn count(mean: f64) -> String {
     if mean.fract() == 0.0 || mean >= 1000.0 { format!("{mean:.0}") } else { format!("{mean:.1}") }
 }

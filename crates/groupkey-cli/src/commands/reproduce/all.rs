@@ -131,7 +131,6 @@ pub(super) fn run(arguments: &AllArguments, out: &mut dyn Write) -> Result<(), F
     comparison.map_or(Ok(()), |comparison| comparison.check())
 }
 
-/// Lists the claims, each with the command that decides it.
 fn claims(done: &[Overview], arguments: &AllArguments) -> Vec<ClaimEntry> {
     let of_study = |study: &Overview| {
         let command = match study.id.as_str() {
@@ -161,7 +160,6 @@ impl<'o> StudyRow<'o> {
 }
 
 impl AllArguments {
-    /// Returns whether these are the arguments whose outcomes are recorded.
     fn is_expected(&self) -> bool {
         self.quick && self.repetitions.is_none() && self.most_members == 1_000_000 && self.seed == 1
     }

@@ -94,7 +94,6 @@ pub(super) fn run(arguments: &NetworkImpactArguments, out: &mut dyn Write) -> Re
     comparison.map_or(Ok(()), |comparison| comparison.check())
 }
 
-/// Runs the campaign and writes its files.
 pub(super) fn reproduce(arguments: &NetworkImpactArguments) -> Result<CampaignResults, Failure> {
     let started = Instant::now();
     let plans = network_impact::plans(arguments.runs, arguments.seed);
@@ -168,19 +167,16 @@ struct NetworkReproduction<'a> {
     seconds: f64,
 }
 
-/// The results of the campaign.
 pub(super) struct CampaignResults {
     pub(super) study: Reproduction,
     pub(super) header: ResultsHeader,
     pub(super) rows: Vec<NetworkRow>,
     files: ResultsFiles,
-    /// Rows that an earlier run left.
     earlier_rows: usize,
     pub(super) seconds: f64,
 }
 
 impl NetworkImpactArguments {
-    /// Returns the arguments with which `all` runs the study, on all cores.
     pub(super) const fn of_all(
         runs: u32,
         seed: u64,
@@ -191,12 +187,10 @@ impl NetworkImpactArguments {
         Self { runs, seed, out, threads: None, earlier, recorded, json: false }
     }
 
-    /// Returns whether these are the settings whose outcomes are recorded.
     fn is_of_record(&self) -> bool {
         self.runs == 30 && self.seed == 1
     }
 
-    /// Returns the command that makes the same results.
     fn command(&self) -> String {
         let Self { runs, seed, .. } = self;
         let mut command = format!("groupkey reproduce network-impact --runs {runs} --seed {seed}");

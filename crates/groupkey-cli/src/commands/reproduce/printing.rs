@@ -7,7 +7,6 @@ use groupkey_lab::verdict::{Outcome, Verdict};
 use crate::paragraph::Paragraph;
 use crate::table::{Column, Table};
 
-/// Prints findings with their outcomes.
 pub(super) fn print_verdicts(verdicts: &[Verdict], out: &mut dyn Write) -> io::Result<()> {
     for Verdict { id, claim, outcome, sentence, dissent, remark, .. } in verdicts {
         writeln!(out, "{}", Paragraph { indent: 0, text: &format!("{id} {claim}") })?;
@@ -21,7 +20,6 @@ pub(super) fn print_verdicts(verdicts: &[Verdict], out: &mut dyn Write) -> io::R
     Ok(())
 }
 
-/// Builds the table that counts the outcomes of each study.
 pub(super) fn outcomes<'s>(studies: impl Iterator<Item = (&'s str, &'s [Verdict], f64)>) -> Table {
     let columns = [Column::text("study"), Column::number("findings")];
     let outcomes = Outcome::ALL.map(|outcome| Column::number(outcome.name()));
@@ -60,7 +58,6 @@ pub(super) fn from_before(earlier: usize, rows: usize) -> String {
     }
 }
 
-/// Returns a path as a shell takes it.
 pub(super) fn quoted(path: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
     if path.chars().all(plain) {

@@ -43,18 +43,15 @@ fn read(path: &Path) -> Result<Vec<ClaimEntry>, Failure> {
 }
 
 impl OutcomeComparison {
-    /// Compares what was found with what was expected, if anything was.
     pub(super) fn of(found: &[ClaimEntry], expected: Option<&[ClaimEntry]>) -> Option<Self> {
         let differences = differences(found, expected?);
         Some(Self { claims: found.len(), differences })
     }
 
-    /// Returns how the outcomes differ, a sentence each.
     pub(super) fn differences(&self) -> &[String] {
         &self.differences
     }
 
-    /// Prints how many outcomes are as expected, and those that are not.
     pub(super) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let Self { claims, differences } = self;
         let same = claims.saturating_sub(differences.len());
@@ -62,7 +59,6 @@ impl OutcomeComparison {
         differences.iter().try_for_each(|difference| writeln!(out, "  {difference}"))
     }
 
-    /// Fails if an outcome differs.
     pub(super) fn check(&self) -> Result<(), Failure> {
         match &self.differences[..] {
             [] => Ok(()),

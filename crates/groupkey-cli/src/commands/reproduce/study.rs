@@ -73,7 +73,6 @@ pub(crate) struct StudyArguments {
     pub(super) json: bool,
 }
 
-/// The results of a study.
 #[derive(Serialize)]
 pub(super) struct StudyReproduction {
     pub(super) study: &'static str,
@@ -82,7 +81,6 @@ pub(super) struct StudyReproduction {
     pub(super) rows: usize,
     #[serde(skip)]
     pub(super) measured: Vec<BenchRow>,
-    /// Number of rows that an earlier run had measured.
     pub(super) earlier_rows: usize,
     pub(super) seconds: f64,
     pub(super) results: PathBuf,
@@ -112,7 +110,6 @@ pub(super) fn run(
     comparison.map_or(Ok(()), |comparison| comparison.check())
 }
 
-/// Measures a study and writes its files.
 pub(super) fn reproduce(
     study: &'static Study,
     arguments: &StudyArguments,
@@ -231,12 +228,10 @@ fn pilots(rest: &[Unit<'_>]) -> Vec<BenchPlan> {
 }
 
 impl StudyArguments {
-    /// Returns the folder for a study's results.
     pub(super) fn folder(&self, study: &Study) -> PathBuf {
         self.out.clone().unwrap_or_else(|| Path::new("groupkey-results").join(study.id))
     }
 
-    /// Returns whether these are the settings whose outcomes are recorded.
     fn is_of_record(&self) -> bool {
         self.quick && self.repetitions.is_none() && self.most_members == 1_000_000 && self.seed == 1
     }
@@ -246,7 +241,6 @@ impl StudyArguments {
         study.plans(extent, self.repetitions, self.most_members, self.seed)
     }
 
-    /// Returns the command that makes the same results.
     fn command(&self, study: &Study) -> String {
         let mut command = format!("groupkey reproduce {} --seed {}", study.id, self.seed);
         if self.quick {

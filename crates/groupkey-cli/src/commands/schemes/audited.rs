@@ -27,7 +27,6 @@ pub(super) fn found(scheme: &Scheme, profile: Profile, adversary: Adversary) -> 
     claims(adversary).iter().map(letter).collect()
 }
 
-/// Returns a line for each claim against each adversary.
 pub(super) fn lines(scheme: &Scheme) -> Vec<String> {
     let mut lines = Vec::new();
     for adversary in Adversary::ALL {
@@ -56,7 +55,6 @@ pub(super) fn lines(scheme: &Scheme) -> Vec<String> {
     lines
 }
 
-/// Returns what a scheme claims against an active adversary, in each profile.
 pub(super) fn active_claims(scheme: &Scheme) -> Value {
     let profile = |profile: Profile| -> (String, Value) {
         let claimed = claims(Adversary::Active).iter().map(|&(claim, _)| {
@@ -81,7 +79,6 @@ pub(super) fn object(scheme: &Scheme, adversary: Adversary) -> Value {
     Map::from_iter(Profile::ALL.map(profile)).into()
 }
 
-/// Returns the claims that are shown, and the letter for each.
 const fn claims(adversary: Adversary) -> &'static [(Claim, char)] {
     match adversary {
         Adversary::Passive => &[

@@ -144,7 +144,6 @@ fn circumstances(settings: &Settings) -> String {
     format!("{profile} profile, {suite} suite, protection {protection}, seed {seed}")
 }
 
-/// Writes the rows into the folder, and a page of them.
 fn keep(
     folder: &ResultsFolder,
     name: &str,

@@ -38,13 +38,10 @@ pub struct Attack {
 /// The scheme that an attack is tried on.
 pub(super) struct AttackTarget<'a> {
     configuration: &'a Configuration,
-    /// How messages are signed, where they are.
     signing: Guard,
-    /// The suite that was asked for.
     suite: Option<Suite>,
 }
 
-/// The result of an attack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AttackOutcome {
     /// It succeeded after these events, by these steps.
@@ -83,7 +80,6 @@ impl Attack {
         Finding { found, history, derivation, suite, ..self.finding(scheme, profile) }
     }
 
-    /// Returns the finding that the attack was left out.
     pub(super) fn left_out(&self, subject: &AuditedScheme) -> Finding {
         Finding { suite: subject.suite_name(), ..self.finding(subject.scheme(), subject.profile) }
     }
@@ -135,17 +131,14 @@ impl<'a> AttackTarget<'a> {
         Self { signing, ..self }
     }
 
-    /// Returns how messages are protected where the attack takes this.
     pub(super) const fn protection(&self, guard: Guard) -> Guard {
         if guard.signs() { self.signing } else { guard }
     }
 
-    /// Returns the suite that was asked for, or the profile's.
     pub(super) fn suite(&self) -> Suite {
         self.suite_or(self.profile().default_suite())
     }
 
-    /// Returns the suite that was asked for, or the attack's usual one.
     pub(super) fn suite_or(&self, usual: Suite) -> Suite {
         self.suite.unwrap_or(usual)
     }

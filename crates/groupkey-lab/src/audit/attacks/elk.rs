@@ -73,7 +73,6 @@ fn length(configuration: &Configuration, name: &str) -> u32 {
     parameter.map_or(0, |parameter| configuration.value(parameter))
 }
 
-/// A group whose contributions have these lengths.
 fn group(target: &AttackTarget<'_>, lengths: [(&'static str, u32); 2], seed: u64) -> Rig {
     let settings = Settings {
         profile: target.profile(),

@@ -123,7 +123,6 @@ impl HoardedGroup {
         self.hoarder.keep(&individual, epoch, self.forger.read(&sent.bytes)?.1)
     }
 
-    /// Whether a key opens the broadcast of an epoch.
     fn opens(
         &self,
         key: &HoardedKey,

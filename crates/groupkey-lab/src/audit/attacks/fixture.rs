@@ -37,7 +37,6 @@ pub(super) struct InterceptedMessage {
     pub(super) to: PartyId,
     pub(super) body: Vec<u8>,
     pub(super) bytes: Vec<u8>,
-    /// The message in words.
     pub(super) what: String,
 }
 
@@ -122,7 +121,6 @@ pub(super) fn play(rig: &mut Rig, event: ScriptEvent) -> Result<OperationReport,
     }
 }
 
-/// Drops all messages to a party from now on.
 pub(super) fn deafen(rig: &mut Rig, victim: PartyId) {
     rig.intercept(move |transit| match transit.to == victim {
         true => Fate::Lost,
@@ -192,7 +190,6 @@ impl Notebook {
 }
 
 impl InterceptedMessage {
-    /// Returns the message, possibly changed, as forged by this speaker.
     pub(super) fn forged(&self, forger: &mut Forger, speaker: PartyId) -> Vec<u8> {
         forger.forge(speaker, &self.header, &self.body)
     }
@@ -289,7 +286,6 @@ impl ChosenEvent {
     }
 }
 
-/// Returns a member as a party.
 pub(super) fn party(member: u32) -> PartyId {
     MemberId(member).into()
 }

@@ -141,7 +141,6 @@ struct OrderedParty {
     hears: bool,
 }
 
-/// What a member has and knows.
 #[derive(Debug, PartialEq, Eq)]
 struct MemberKnowledge {
     members: Vec<MemberId>,
@@ -184,7 +183,6 @@ impl Circle {
         self.settle();
     }
 
-    /// Gives a member a new party.
     fn sit(&mut self, member: u32) {
         let Ok(party) = Ordered::new(self.configuration.clone(), MemberId(member)) else { return };
         self.credentials.issue(fixture::party(member));

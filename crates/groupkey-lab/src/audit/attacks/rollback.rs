@@ -51,10 +51,8 @@ pub(super) const STALE_ANSWER_MAC: Attack = Attack {
     ..STALE_ANSWER
 };
 
-/// An old answer, as the adversary gives it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OldAnswer {
-    /// After the member has had the right answer.
     AfterTheRightOne,
     /// In place of the right answer, as it was.
     Kept,
@@ -172,5 +170,4 @@ fn answer_with(
     });
 }
 
-/// The member that is evicted.
 const EVICTED: u32 = 1;

@@ -104,7 +104,6 @@ fn attacks_are_in_the_order_of_their_ids() {
     assert!(ATTACKS.is_sorted_by_key(|attack| attack.id));
 }
 
-/// Returns the outcomes of an attack that differ from the table.
 fn differences(attack: &Attack, signing: Guard) -> Vec<String> {
     let expected = expected(attack.id);
     let mut differences = Vec::new();

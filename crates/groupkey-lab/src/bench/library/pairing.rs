@@ -12,7 +12,6 @@ use pairing::{MillerLoopResult, MultiMillerLoop};
 
 use super::LibraryBench;
 
-/// How many elements are multiplied.
 const ELEMENTS: [usize; 2] = [1, 65];
 
 impl LibraryBench<'_> {

@@ -51,7 +51,6 @@ pub(super) fn requirements(
     })
 }
 
-/// A group that runs one operation.
 struct RunningGroup {
     rig: Rig,
 }
@@ -100,13 +99,11 @@ impl RunningGroup {
         })
     }
 
-    /// Returns the key that the members agree on.
     fn key(&self) -> Option<Key> {
         self.rig.agreed_key().ok().cloned()
     }
 }
 
-/// The way that messages take.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct MessageRoute {
     operation: Operation,

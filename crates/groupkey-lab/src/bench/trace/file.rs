@@ -26,7 +26,6 @@ impl fmt::Display for Trace {
     }
 }
 
-/// Reads a trace and checks all of it.
 pub(super) fn parse(text: &str) -> Result<Trace, Mistake> {
     let mut initial = Vec::new();
     let mut events = Vec::new();
@@ -86,7 +85,6 @@ pub(super) fn parse(text: &str) -> Result<Trace, Mistake> {
     })
 }
 
-/// Writes a trace. The members of the creation are written as ranges.
 pub(super) fn write(trace: &Trace, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     writeln!(f, "{HEADING}")?;
     let mut rest = trace.initial();

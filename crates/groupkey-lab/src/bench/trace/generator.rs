@@ -176,7 +176,6 @@ impl TraceGenerator {
     }
 }
 
-/// A source of random values.
 struct RandomValues(ChaCha20Rng);
 
 impl RandomValues {
@@ -255,7 +254,6 @@ mod tests {
         }
     }
 
-    /// Returns the number of joins in each of this many equal parts of a trace.
     fn joins(trace: &Trace, parts: u64, duration_ms: u64) -> Vec<usize> {
         let mut counts = BTreeMap::new();
         for event in trace.events().iter().filter(|event| event.change == JoinOrLeave::Join) {

@@ -318,7 +318,6 @@ impl RunRow for ReplayRow {
 #[derive(Clone, Debug, Default)]
 struct RoleTotals {
     meter: Meter,
-    /// The messages that it sent, by [`Reach`].
     sent: [MessageTraffic; 3],
 }
 

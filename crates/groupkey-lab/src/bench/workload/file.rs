@@ -44,7 +44,6 @@ const BUILT_IN: [(&str, &str); 4] = [
     ("nishat", include_str!("../workloads/nishat.toml")),
 ];
 
-/// Reads a workload and checks all of it.
 fn parse(text: &str) -> Result<Workload, Mistake> {
     let file: WorkloadFile = toml::from_str(text)?;
     let members = file.members.get_ref();
@@ -108,7 +107,6 @@ struct SizeRange {
     step: Spanned<u32>,
 }
 
-/// A table of patterns. Lists make a pattern for each combination.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PatternTable {
@@ -122,7 +120,6 @@ struct PatternTable {
     repetitions: Option<Spanned<u32>>,
 }
 
-/// Returns the patterns that a table describes.
 fn expand(table: &Spanned<PatternTable>, repetitions: u32) -> Result<Vec<Pattern>, Mistake> {
     let span = table.span();
     let PatternTable { actor, phase, operation, bytes, repetitions: own } = table.get_ref();

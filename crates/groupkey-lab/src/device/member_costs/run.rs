@@ -13,18 +13,15 @@ use super::row::MemberCost;
 use super::{MemberCostError, RAM, STATIC_RAM};
 use crate::bench::recording::{Recording, RoleWork};
 
-/// A recording, with what its member does here.
 pub(super) struct EmulatedRecording {
     recording: Recording,
     blank: MemberCost,
-    /// The frames of the recording.
     frames: Vec<u8>,
     /// The counted work of each part.
     meters: Vec<Meter>,
     hash: String,
 }
 
-/// What the emulator says of a recording.
 #[derive(Clone, Debug, Default)]
 pub(super) struct EmulatorOutput {
     parts: Vec<PartCosts>,
@@ -37,7 +34,6 @@ pub(super) struct EmulatorOutput {
     fragmented: bool,
 }
 
-/// What the steps of a part cost.
 #[derive(Clone, Copy, Debug, Default)]
 struct PartCosts {
     instructions: u64,
@@ -141,11 +137,9 @@ impl EmulatorOutput {
     }
 }
 
-/// The digits of a hash that are kept.
 const HASH_DIGITS: usize = 16;
 
 impl EmulatedRecording {
-    /// Runs the member here.
     pub(super) fn new(recording: Recording, blank: &MemberCost) -> Self {
         let mut frames = Vec::new();
         frame(&mut frames, &recording.subject.to_frame());
@@ -211,7 +205,6 @@ impl EmulatedRecording {
         }
     }
 
-    /// Returns the instructions that the counted work of a part should take.
     fn modelled(&self, work: &RoleWork, part: &PartCosts, device: &DeviceProfile) -> Option<u64> {
         let suite = self.recording.subject.suite;
         let meter = &self.meters[work.part];
@@ -249,7 +242,6 @@ impl EmulatedRecording {
 }
 
 impl PartCosts {
-    /// Returns the messages of an operation.
     fn handled(&self, operation: &str) -> HandledMessages {
         let (sending, receiving) = match operation {
             "encrypt" | "decrypt" => (Handling::Encrypt, Handling::Decrypt),

@@ -59,7 +59,6 @@ impl Subject {
         }
     }
 
-    /// Returns its name in the names of files.
     pub(super) const fn file(self) -> &'static str {
         match self {
             Self::Computation => "time-measured",
@@ -70,12 +69,10 @@ impl Subject {
         }
     }
 
-    /// Returns whether the subject depends on the machine that ran the benchmark.
     pub(super) fn is_of_the_machine(self) -> bool {
         self == Self::Computation
     }
 
-    /// Returns whether the subject is given for a device.
     pub(super) const fn is_of_a_device(self) -> bool {
         matches!(self, Self::ModelledComputation | Self::ModelledEnergy)
     }
@@ -138,7 +135,6 @@ impl Measure {
         (self.format())(value)
     }
 
-    /// Returns what formats its values.
     pub(super) fn format(self) -> fn(f64) -> String {
         match self {
             Self::Time | Self::DeviceTime => |ns| scaled(ns, TIMES),

@@ -162,7 +162,6 @@ impl MapKind {
         }
     }
 
-    /// Returns the map's title.
     pub(super) const fn title(self) -> &'static str {
         match self {
             Self::MembersAndChanges => "Winners over members, and joins and leaves",

@@ -96,9 +96,7 @@ enum Kind {
     Parts,
     /// Bytes of the schemes' messages.
     Payload,
-    /// Bytes on the wire.
     Wire,
-    /// Energy of a member.
     Energy,
 }
 
@@ -113,7 +111,6 @@ impl Kind {
         }
     }
 
-    /// Returns its name in anchors and in the names of files.
     const fn file(self) -> &'static str {
         match self {
             Self::Total | Self::Parts => "total",
@@ -474,7 +471,6 @@ impl Plan<'_> {
 /// More sizes than this make a line.
 const MOST_FACETS: usize = 4;
 
-/// Lists all values of a row.
 fn words(spread: Spread, quantity: NetworkQuantity, row: &NetworkRow) -> String {
     let Spread { mean, sd, p50, p99, .. } = spread;
     let format = quantity.format();

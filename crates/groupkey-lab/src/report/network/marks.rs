@@ -40,7 +40,6 @@ pub(in crate::report) struct Category {
     pub(in crate::report) points: Vec<Option<MarkValues>>,
 }
 
-/// The values of one row.
 #[derive(Clone, Debug)]
 pub(in crate::report) struct MarkValues {
     /// Place of the row in the page's data.
@@ -50,7 +49,6 @@ pub(in crate::report) struct MarkValues {
     pub(in crate::report) whisker: (f64, f64),
     /// The part of the mean that is transmission; the foot of a stacked bar.
     pub(in crate::report) transmission: f64,
-    /// All values in words.
     pub(in crate::report) words: String,
     /// The study's value, and words about it.
     pub(in crate::report) published: Option<(f64, String)>,

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use crate::results::{NetworkRow, ResultColumn, RowSetting};
 
-/// A row, and where it is.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::report) struct PlacedRow<'a> {
     /// Its place in the page's data.
@@ -15,7 +14,6 @@ pub(in crate::report) struct PlacedRow<'a> {
     pub(super) row: &'a NetworkRow,
 }
 
-/// The rows of a panel.
 #[derive(Clone, Debug)]
 pub(super) struct PanelRows<'a> {
     /// What tells it from the other panels, in words. Empty if there are no others.
@@ -26,9 +24,7 @@ pub(super) struct PanelRows<'a> {
 /// What a panel shows by itself, by the names of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PanelAxis {
-    /// Members and loss.
     MembersAndLoss,
-    /// Members alone.
     Members,
     /// Members, in quantities that the network does not change.
     MembersAnywhere,
@@ -65,7 +61,6 @@ pub(super) fn panels<'a>(rows: &[PlacedRow<'a>], axis: PanelAxis) -> Vec<PanelRo
     panels.into_iter().map(|(_, panel)| panel).collect()
 }
 
-/// Returns whether rows of one scheme and size differ in loss and delay alone.
 pub(super) fn differ_in_loss_and_delay_alone(rows: &[PlacedRow<'_>]) -> bool {
     let axis = PanelAxis::MembersAndLoss;
     let columns = RowSetting::columns();

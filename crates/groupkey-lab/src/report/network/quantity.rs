@@ -5,7 +5,6 @@ use crate::report::text::{bytes, energy, time};
 use crate::results::{NetworkRow, RunSample};
 use crate::statistics::Summary;
 
-/// A quantity of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::report) enum NetworkQuantity {
     /// Time until the last party has the key.
@@ -14,9 +13,7 @@ pub(in crate::report) enum NetworkQuantity {
     Transmission,
     /// Bytes of the schemes' messages.
     Payload,
-    /// Bytes on the wire.
     Wire,
-    /// Energy of a member.
     Energy,
 }
 
@@ -42,7 +39,6 @@ impl NetworkQuantity {
         }
     }
 
-    /// Returns what formats its values.
     pub(in crate::report) fn format(self) -> fn(f64) -> String {
         match self {
             Self::Total | Self::Transmission => time,
@@ -51,7 +47,6 @@ impl NetworkQuantity {
         }
     }
 
-    /// Returns the quantity under which studies print it, if they do.
     pub(in crate::report) const fn published(self) -> Option<TimeQuantity> {
         match self {
             Self::Total => Some(TimeQuantity::Total),
@@ -62,7 +57,6 @@ impl NetworkQuantity {
 }
 
 impl Spread {
-    /// Returns the statistics of a row, if it has the quantity.
     pub(in crate::report) fn of(row: &NetworkRow, quantity: NetworkQuantity) -> Option<Self> {
         let of_runs = |mean: f64, of: fn(&RunSample) -> f64| {
             let samples: Vec<f64> = row.samples.iter().map(of).collect();

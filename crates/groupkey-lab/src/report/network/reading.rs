@@ -9,7 +9,6 @@ use crate::report::style::Style;
 use crate::report::text::{factor, operation, time};
 use crate::results::NetworkRow;
 
-/// A topic and a sentence.
 type Sentence = (&'static str, String);
 
 /// Loss (%) and one-way delay (ms).
@@ -42,7 +41,6 @@ struct View<'a> {
     styles: &'a [Style],
     quantity: NetworkQuantity,
     noun: String,
-    /// The fewest and the most members.
     members: (u32, u32),
     /// The best network, the one with most loss alone, the one with most delay alone, and the worst.
     networks: [Network; 4],
@@ -162,7 +160,6 @@ impl<'a> View<'a> {
         [self.networks[0], self.networks[3]]
     }
 
-    /// Says something of each of these networks, once.
     fn in_networks(
         &self,
         networks: &[Network],

@@ -113,7 +113,6 @@ pub(super) fn tree(id: &str, tree: &Tree) -> Value {
     svg.finish()
 }
 
-/// Returns who gets a message.
 fn targets(message: &Sent, parties: &[PartyId]) -> Vec<PartyId> {
     match message.to {
         Recipient::Controller => vec![PartyId::Controller],

@@ -31,7 +31,6 @@ pub(crate) enum Fault {
 pub(crate) const FAULTS: [Fault; 3] =
     [Fault::OldKeyReused, Fault::WrappedUnderKnownKey, Fault::SiblingNotRefreshed];
 
-/// The scheme with a fault.
 pub(crate) fn subject(fault: Fault) -> AuditedScheme {
     let mut subject = AuditedScheme::new(&PLANTED, Profile::Sound);
     subject.parameters.push((FAULT.name, fault as u32));

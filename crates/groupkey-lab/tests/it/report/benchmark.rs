@@ -179,7 +179,6 @@ fn benchmark() -> Report {
     benchmark
 }
 
-/// A value of one scheme, and a bound of a class.
 fn printed() -> Vec<PrintedValue> {
     let join = PrintedValue {
         source: "S001",

@@ -32,7 +32,6 @@ impl Browser {
         self.run(page, fragment, size, "--dump-dom")
     }
 
-    /// A PNG of the window, written to `picture`.
     pub(crate) fn screenshot(&self, page: &Path, fragment: &str, size: (u32, u32), picture: &Path) {
         let _ = fs::remove_file(picture);
         self.run(page, fragment, size, &format!("--screenshot={}", picture.display()));

@@ -83,7 +83,6 @@ fn maps() -> [Map; 2] {
     MapKind::ALL.map(|kind| map(kind, &requirements(), 2, &winner))
 }
 
-/// Winners of many kinds.
 fn winner(requirements: &Requirements) -> Option<Winner> {
     let (members, loss) = (requirements.members.now, requirements.network.loss);
     let (scheme, degree) = match members {

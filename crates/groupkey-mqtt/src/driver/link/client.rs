@@ -16,8 +16,10 @@ pub(crate) enum LinkEvent {
     Subscribed,
     /// The broker has refused a subscription, for this reason.
     NotSubscribed(&'static str),
-    /// A message arrived.
-    Arrived { topic: String, payload: Vec<u8> },
+    Arrived {
+        topic: String,
+        payload: Vec<u8>,
+    },
     /// The client has sent the next publish. Its packet identifier is this one, or 0 at QoS 0.
     Sent(u16),
     /// The broker has taken responsibility for the publish with this packet identifier.
@@ -39,7 +41,6 @@ pub(crate) struct PublishRefusal {
     pub(crate) is_final: bool,
 }
 
-/// A broker's limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BrokerLimits {
     /// The maximum number of publishes in flight.

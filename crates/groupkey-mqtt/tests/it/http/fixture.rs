@@ -38,7 +38,6 @@ impl HttpFixture {
         Self::full(policy, founders, HttpLimits::default()).await
     }
 
-    /// The same with these limits.
     pub(crate) async fn with_limits(founders: u32, limits: HttpLimits) -> Self {
         Self::full(policy(founders), founders, limits).await
     }
@@ -64,7 +63,6 @@ impl HttpFixture {
         Self::accessible(policy, store, limits, (exports, None)).await
     }
 
-    /// The same with a file of named tokens.
     pub(crate) async fn with_tokens(
         policy: Policy,
         store: Box<dyn Store>,
@@ -143,7 +141,6 @@ impl HttpFixture {
     }
 }
 
-/// A policy with a prefix of its own.
 pub(crate) fn policy(founders: u32) -> Policy {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);

@@ -64,7 +64,6 @@ async fn prometheus_reads_the_metrics() {
     assert_eq!(read.lines().count(), samples);
 }
 
-/// A Python that has what the tests need.
 fn python() -> Option<String> {
     let python = env::var("GROUPKEY_PYTHON").unwrap_or_else(|_| "python3".into());
     let import = "import prometheus_client, schemathesis";

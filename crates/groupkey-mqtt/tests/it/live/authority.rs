@@ -16,21 +16,18 @@ impl Authority {
         Self::called("test authority")
     }
 
-    /// An authority of this name, with a key of its own.
     pub(crate) fn called(name: &str) -> Self {
         let (params, key) = (authority(name), KeyPair::generate().unwrap());
         let certificate = params.self_signed(&key).unwrap().pem();
         Self { issuer: Issuer::new(params, key), certificate }
     }
 
-    /// An intermediate authority that this one signed.
     pub(crate) fn intermediate(&self, name: &str) -> Self {
         let (params, key) = (authority(name), KeyPair::generate().unwrap());
         let certificate = params.signed_by(&key, &self.issuer).unwrap().pem();
         Self { issuer: Issuer::new(params, key), certificate }
     }
 
-    /// Its certificate, PEM.
     pub(crate) fn certificate(&self) -> &str {
         &self.certificate
     }
@@ -43,7 +40,6 @@ impl Authority {
         fs::write(folder.join("broker.key"), key).unwrap();
     }
 
-    /// The TLS settings of a client of this name.
     pub(crate) fn client(&self, name: &str) -> Tls {
         let (certificate, key) = self.issue(name, &[]);
         self.tls(Some((&certificate, &key)))

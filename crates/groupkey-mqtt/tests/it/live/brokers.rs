@@ -43,7 +43,6 @@ struct Mosquitto {
     process: Option<Child>,
 }
 
-/// All that are there.
 pub(crate) fn all() -> Vec<Broker> {
     let port = groupkey_testbed::broker::start().expect("the embedded broker starts").port();
     let access = Access::at(port, None);
@@ -52,7 +51,6 @@ pub(crate) fn all() -> Vec<Broker> {
     std::iter::once(embedded).chain(mosquitto()).chain(guarded).collect()
 }
 
-/// Mosquitto, if it is installed. It accepts any client.
 pub(crate) fn mosquitto() -> Option<Broker> {
     let program = program()?;
     let (port, folder) = (free_port(), tempfile::tempdir().unwrap());
@@ -130,7 +128,6 @@ impl Broker {
         self.access.clone()
     }
 
-    /// Whether clients of one version hear those of the other.
     pub(crate) const fn mixes_versions(&self) -> bool {
         self.mosquitto.is_some()
     }
@@ -179,12 +176,10 @@ impl Access {
         Self { port, version: Version::default(), authority }
     }
 
-    /// In this version of MQTT.
     pub(crate) fn in_version(&self, version: Version) -> Self {
         Self { version, ..self.clone() }
     }
 
-    /// Through a relay that listens on this port.
     pub(crate) fn through(&self, port: u16) -> Self {
         Self { port, ..self.clone() }
     }

@@ -13,7 +13,6 @@ use tokio::time::{sleep, timeout};
 use crate::live::brokers;
 use crate::live::{Group, PATIENCE};
 
-/// Members of the group.
 const MEMBERS: u32 = 20;
 
 /// What each member says before, during and after each change.
@@ -85,7 +84,6 @@ async fn a_group_that_talks_changes_its_scheme_and_nobody_misses_anything() {
 /// What members heard, with their numbers.
 type Heard = Arc<Mutex<Vec<(u32, Vec<u8>)>>>;
 
-/// Collects what members hear.
 fn listen(group: &mut Group) -> Heard {
     let heard = Arc::new(Mutex::new(Vec::new()));
     for (number, running) in &mut group.members {

@@ -16,9 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 #[derive(Clone)]
 pub(crate) struct Script {
     pub(crate) version: Version,
-    /// The return or reason code of CONNACK.
     pub(crate) connect: u8,
-    /// Properties of CONNACK.
     pub(crate) properties: Vec<u8>,
     /// The code of SUBACK.
     pub(crate) subscribe: u8,
@@ -26,7 +24,6 @@ pub(crate) struct Script {
     pub(crate) publish: Option<u8>,
     /// The reason of a DISCONNECT that follows the first SUBACK.
     pub(crate) disconnect: Option<u8>,
-    /// Whether the client needs retained messages.
     pub(crate) relies_on_retained_messages: bool,
 }
 
@@ -145,7 +142,6 @@ impl Script {
 pub(crate) struct Meeting {
     /// The types of packets that the broker has read.
     seen: Arc<Mutex<Vec<u8>>>,
-    /// The client identifiers with which it was greeted.
     clients: Arc<Mutex<Vec<String>>>,
     pub(crate) speaker: Running<Speaker>,
 }
@@ -155,12 +151,10 @@ impl Meeting {
         self.clients.lock().unwrap().clone()
     }
 
-    /// How many packets of a type the broker has read.
     pub(crate) fn seen(&self, packet: u8) -> usize {
         self.seen.lock().unwrap().iter().filter(|&&seen| seen == packet).count()
     }
 
-    /// The publishes that were acknowledged to the client.
     pub(crate) async fn acknowledged(&self) -> Vec<u64> {
         self.speaker.handle.call(|speaker, _, _| speaker.acknowledged.clone()).await.unwrap()
     }
@@ -191,7 +185,6 @@ impl Speaker {
 
 #[cfg(feature = "websocket")]
 impl Speaker {
-    /// The publishes that were acknowledged.
     pub(crate) fn acknowledged(&self) -> &[u64] {
         &self.acknowledged
     }

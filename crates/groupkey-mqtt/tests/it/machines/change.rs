@@ -551,12 +551,10 @@ fn the_file_may_have_the_form_before_the_change_or_the_present_one() {
     }
 }
 
-/// The founding and key that are in force.
 fn life(room: &VirtualGroup) -> (u64, groupkey::Key) {
     (room.service.founded(), room.service.group_key().unwrap().1.clone())
 }
 
-/// How often members asked for what they had missed.
 fn asked_for_keys(room: &VirtualGroup) -> usize {
     let is_request =
         |sent: &&Publish| sent.topic.contains("/requests") || sent.topic.contains("/to/s");
@@ -586,7 +584,6 @@ fn play_one(room: &mut VirtualGroup, topic: &str, payload: &[u8]) {
     room.publish(format!("groupkey/1/{topic}"), payload.to_vec());
 }
 
-/// A room with a group of these members.
 fn room(scheme: &str, members: u32) -> VirtualGroup {
     let mut room = VirtualGroup::new(scheme, &[], members as usize);
     (0..members).for_each(|number| room.arrive(number));
@@ -603,7 +600,6 @@ fn form(scheme: &str, parameters: &[(&str, u32)]) -> GroupForm {
     form
 }
 
-/// The operator changes the scheme.
 fn change(room: &mut VirtualGroup, scheme: &str, parameters: &[(&str, u32)]) {
     room.service.change_scheme(form(scheme, parameters), room.now, &mut room.rng).unwrap();
 }

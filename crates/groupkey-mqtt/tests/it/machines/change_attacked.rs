@@ -148,7 +148,6 @@ fn an_announcement_of_an_earlier_change_is_refused() {
     }
 }
 
-/// The body of an announcement of a later founding, which nobody has had.
 fn of_a_later_founding(body: &[u8]) -> Vec<u8> {
     let mut decoder = minicbor::Decoder::new(body);
     decoder.array().unwrap();
@@ -222,7 +221,6 @@ fn announcement(room: &VirtualGroup) -> Vec<u8> {
     sent.map(|sent| sent.payload).next_back().expect("there was a change")
 }
 
-/// How many requests to join there were.
 fn requests(room: &VirtualGroup) -> usize {
     room.heard_by_broker().iter().filter(|sent| sent.topic.ends_with("/join")).count()
 }
@@ -233,7 +231,6 @@ fn change(room: &mut VirtualGroup, scheme: &str) {
     room.service.change_scheme(form, room.now, &mut room.rng).unwrap();
 }
 
-/// A room with a group of these members.
 fn room(scheme: &str, members: u32, guard: Guard) -> VirtualGroup {
     let mut policy = VirtualGroup::new(scheme, &[], members as usize).policy;
     policy.form.guard = guard;

@@ -263,7 +263,6 @@ fn hear(service: &mut Service, sent: &Publish, now: u64) -> Result<(), Fatal> {
     service.handle(input, now, &mut ChaCha20Rng::seed_from_u64(now))
 }
 
-/// How much a service publishes.
 fn said(service: &mut Service) -> usize {
     let outputs = std::iter::from_fn(|| service.poll().unwrap());
     outputs.filter(|output| matches!(output, Output::Publish(_))).count()

@@ -68,7 +68,6 @@ fn evict_soon(room: &mut VirtualGroup, numbers: &[u32]) -> Receiver<EvictionResu
     answer
 }
 
-/// Asserts that all of these were evicted, and returns the epoch.
 fn done(answer: &Receiver<EvictionResults>) -> Epoch {
     let results = answer.try_recv().expect("an answer").expect("they are carried out");
     let epochs: Vec<_> = results.into_iter().map(Result::unwrap).collect();

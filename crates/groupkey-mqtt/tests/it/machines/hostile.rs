@@ -724,7 +724,6 @@ fn of_senders(senders: Senders) -> VirtualGroup {
     VirtualGroup::of(Policy { identity: Some(SERVICE), ..policy })
 }
 
-/// The certificate that the service gave to a member.
 fn certificate(room: &VirtualGroup, member: MemberId, identity: &Secret) -> Vec<u8> {
     let public = identity.public();
     let context: &[u8] = room.service.context().as_bytes();

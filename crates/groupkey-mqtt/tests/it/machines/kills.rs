@@ -13,7 +13,6 @@ struct Kills {
     remove: u64,
 }
 
-/// The life of a group with four founders.
 fn life(room: &mut VirtualGroup) -> Kills {
     let mut kills = Kills::default();
     (0..4).for_each(|number| room.arrive(number));

@@ -39,7 +39,6 @@ struct Circle {
     /// Whether a message does not reach a peer.
     loses: fn(u32, &Publish) -> bool,
     lost: Vec<Publish>,
-    /// All that was published.
     said: Vec<Publish>,
     /// Until when, ns.
     lossy_until: u64,
@@ -979,12 +978,10 @@ fn ticket_of(request: &Publish) -> u64 {
     u64::from_be_bytes(content[content.len() - 8..].try_into().unwrap())
 }
 
-/// The one message that `act` sends, signed by the third peer.
 fn signed_by_third(context: GroupContext, act: impl FnOnce(&mut Context<'_>)) -> Publish {
     signed(context, MemberId(3).into(), 3, act)
 }
 
-/// What all peers have in common in this founding of the group.
 fn context(scheme: &str, instance: Instance) -> GroupContext {
     context_under(Guard::Signature, scheme, instance)
 }
@@ -1055,7 +1052,6 @@ type Hello = (
     ByteArray<64>,
 );
 
-/// The third peer's answer to a question.
 fn answered_by_third(scheme: &str, instance: Instance, question: &Publish, epoch: u64) -> Publish {
     reported_by_third(scheme, instance, question, epoch, Vec::new())
 }

@@ -376,7 +376,6 @@ fn identity(lamp: u32) -> Secret {
     Secret::from_bytes(bytes)
 }
 
-/// A group in which all members keep their memberships.
 fn group(scheme: &str, count: u32) -> (VirtualGroup, Vec<Flash>) {
     let mut room = VirtualGroup::new(scheme, &[], count as usize);
     let flash: Vec<_> = (0..count).map(|_| Flash::default()).collect();

@@ -719,7 +719,6 @@ fn request_to_join(room: &mut VirtualGroup) -> Publish {
     room.kept_back[0].clone()
 }
 
-/// The request of a member that missed an eviction.
 fn request_of(room: &mut VirtualGroup, number: u32) -> Publish {
     room.members.get_mut(&name(number)).unwrap().asleep = true;
     room.evict(1);
@@ -743,7 +742,6 @@ fn hear(service: &mut Service, sent: &Publish, now: u64) -> Result<(), Fatal> {
     service.handle(input, now, &mut ChaCha20Rng::seed_from_u64(now))
 }
 
-/// A copy of a store, as a backup is.
 fn copy_of(store: &MemoryStore) -> MemoryStore {
     let saved = store.clone().load().unwrap();
     let mut copy = MemoryStore::default();

@@ -85,7 +85,6 @@ fn a_flipped_byte_or_a_missing_record_in_the_store_is_noticed() {
     }
 }
 
-/// Whether a service opens with this content of its store.
 fn opens(policy: &Policy, saved: StoredLog) -> bool {
     let mut store = MemoryStore::default();
     let StoredLog { first, entries, .. } = saved;

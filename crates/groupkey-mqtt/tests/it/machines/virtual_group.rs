@@ -27,13 +27,11 @@ pub(crate) struct VirtualGroup {
     pub(crate) crashes: u64,
     /// How often the operator had to accept the state of the store.
     pub(crate) accepted: u64,
-    /// What the service reported to its operator.
     pub(crate) events: Vec<ServiceEvent>,
     /// The fault points at which a reopened service crashes again.
     pub(crate) deaths: VecDeque<u64>,
     /// How long the room must be idle to be settled, ns.
     pub(crate) patience: u64,
-    /// What the broker keeps back for now.
     pub(crate) keep_back: fn(&Publish) -> bool,
     pub(crate) kept_back: Vec<Publish>,
     /// All messages that the broker has forwarded.
@@ -62,7 +60,6 @@ pub(crate) struct VirtualDevice {
     /// Hears nothing.
     pub(crate) asleep: bool,
     pub(crate) heard: Vec<Vec<u8>>,
-    /// What the member reported to its application.
     pub(crate) events: Vec<MemberEvent>,
 }
 
@@ -255,7 +252,6 @@ impl VirtualGroup {
         Ok(())
     }
 
-    /// The broker loses what it retains.
     pub(crate) fn forget_retained(&mut self) {
         self.retained.clear();
     }
@@ -346,7 +342,6 @@ impl VirtualGroup {
         self.said.push((talker, content));
     }
 
-    /// Asserts that these heard everything that was said, once, and forgets it.
     pub(crate) fn assert_all_heard(&mut self, numbers: &[u32]) {
         for number in numbers {
             let listener = name(*number);
@@ -452,7 +447,6 @@ impl VirtualGroup {
     }
 }
 
-/// Draws randomness anew.
 fn drawn(rng: &mut ChaCha20Rng, is_wanted: bool) {
     if is_wanted {
         *rng = ChaCha20Rng::seed_from_u64(rng.next_u64());

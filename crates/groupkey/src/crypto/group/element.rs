@@ -79,7 +79,6 @@ impl Exponent {
         }
     }
 
-    /// Returns the product of two exponents.
     pub(crate) fn times(&self, other: &Self) -> Self {
         Self(match (&self.0, &other.0) {
             (ExponentKind::Ristretto(a), ExponentKind::Ristretto(b)) => ExponentKind::of(**a * **b),
@@ -108,7 +107,6 @@ impl Exponent {
         }
     }
 
-    /// Returns the inverse of this exponent.
     pub(crate) fn inverse(&self) -> Self {
         Self(match &self.0 {
             ExponentKind::Ristretto(scalar) => ExponentKind::of(scalar.invert()),

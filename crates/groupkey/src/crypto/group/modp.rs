@@ -20,7 +20,6 @@ use crate::crypto::group::kind::ElementCheck;
 /// An element or an exponent, in Montgomery form. Only the group that made it can read it.
 pub(super) type Limbs = Box<[Limb]>;
 
-/// The operations in a subgroup.
 pub(super) trait SubgroupArithmetic: Sync {
     /// Returns the length of an encoded element in bytes: that of p.
     fn element_bytes(&self) -> usize;
@@ -28,29 +27,22 @@ pub(super) trait SubgroupArithmetic: Sync {
     /// Returns the length of an exponent in bytes: that of q.
     fn exponent_bytes(&self) -> usize;
 
-    /// Draws a random exponent.
     fn random_exponent(&self, rng: &mut dyn CryptoRng) -> Limbs;
 
     /// Returns the exponent that is the remainder of a number, unless it is zero. The number's
     /// length is a multiple of eight bytes.
     fn exponent_from(&self, number: &[u8]) -> Option<Limbs>;
 
-    /// Returns the product of two exponents.
     fn exponent_product(&self, a: &[Limb], b: &[Limb]) -> Limbs;
 
-    /// Returns the inverse of an exponent.
     fn exponent_inverse(&self, exponent: &[Limb]) -> Limbs;
 
-    /// Returns the generator raised to an exponent.
     fn generator_power(&self, exponent: &[Limb]) -> Limbs;
 
-    /// Returns an element raised to an exponent.
     fn power(&self, element: &[Limb], exponent: &[Limb]) -> Limbs;
 
-    /// Returns the product of two elements.
     fn product(&self, a: &[Limb], b: &[Limb]) -> Limbs;
 
-    /// Returns an element divided by another.
     fn quotient(&self, dividend: &[Limb], divisor: &[Limb]) -> Limbs;
 
     /// Reads an element that is not secret.
@@ -67,7 +59,6 @@ struct Modp<P, Q, const L: usize, const M: usize> {
     moduli: PhantomData<(P, Q)>,
 }
 
-/// How to check that a number is in the subgroup.
 enum SubgroupCheck {
     /// Raised to the order, the number is one.
     Order,

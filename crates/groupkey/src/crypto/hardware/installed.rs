@@ -49,7 +49,6 @@ pub fn install(hardware: &'static dyn Hardware) -> Result<(), WrongAnswer> {
     Ok(())
 }
 
-/// Returns the chip that was installed.
 pub(super) fn installed() -> Option<&'static dyn Hardware> {
     critical_section::with(|section| INSTALLED.borrow(section).get())
 }

@@ -27,7 +27,6 @@ pub(crate) struct Core {
     blocks: u64,
 }
 
-/// Takes blocks of a message into the state.
 pub(crate) fn compress256(state: &mut [u32; 8], blocks: &[[u8; 64]]) {
     if !installed().is_some_and(|chip| chip.compress(state, blocks)) {
         sha2::block_api::compress256(state, blocks);

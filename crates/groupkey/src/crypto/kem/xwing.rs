@@ -23,10 +23,8 @@ use super::KemLengths;
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Seed([u8; Self::BYTES]);
 
-/// A shared secret.
 pub(crate) type Shared = Zeroizing<[u8; 32]>;
 
-/// The lengths of what is sent.
 pub(crate) const LENGTHS: KemLengths =
     KemLengths { public: x_wing::ENCAPSULATION_KEY_SIZE, encapsulated: x_wing::CIPHERTEXT_SIZE };
 
@@ -34,7 +32,6 @@ impl Seed {
     /// The length of a private key.
     pub(crate) const BYTES: usize = x_wing::DECAPSULATION_KEY_SIZE;
 
-    /// Lets `fill` fill it.
     pub(crate) fn filled_by(fill: impl FnOnce(&mut [u8; Self::BYTES])) -> Self {
         let mut seed = Self([0; Self::BYTES]);
         fill(&mut seed.0);
@@ -46,7 +43,6 @@ impl Seed {
         &self.0
     }
 
-    /// Returns the public key.
     #[inline(never)]
     pub(crate) fn public(&self) -> impl AsRef<[u8]> + use<> {
         self.key().encapsulation_key().to_bytes()

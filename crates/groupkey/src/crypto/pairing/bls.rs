@@ -27,7 +27,6 @@ pub(super) struct Second;
 
 pub(super) type MillerValue = MillerLoopResult;
 
-/// Bytes of a scalar.
 pub(super) const SCALAR_BYTES: usize = 32;
 /// Length of an encoded element of the target group: twelve elements of the field.
 pub(super) const TARGET_LENGTH: usize = 12 * 48;

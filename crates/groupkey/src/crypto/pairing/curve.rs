@@ -30,7 +30,6 @@ pub(super) trait Curve {
     fn negated(point: &Self::Affine) -> Self::Affine;
     fn product(point: &Self::Affine, scalar: &Self::Scalar) -> Self::Point;
 
-    /// Makes all points affine, at the cost of one inversion.
     fn normalized(points: &[Self::Point]) -> Vec<Self::Affine>;
 
     /// Reads the canonical encoding of a point that is on the curve and not the identity.
@@ -42,13 +41,11 @@ pub(super) trait Curve {
     /// byte is at most 7.
     fn scalar_bytes(scalar: &Self::Scalar) -> impl AsRef<[u8]> + zeroize::Zeroize;
 
-    /// Makes one point affine.
     fn affine(point: &Self::Point) -> Self::Affine {
         Self::normalized(core::slice::from_ref(point))[0]
     }
 }
 
-/// Multiples of one point.
 pub(super) struct PointTable<C: Curve>(Vec<[C::Affine; ROW]>);
 
 const ROW: usize = 8;
@@ -78,7 +75,6 @@ impl<C: Curve> PointTable<C> {
         Self(rows.collect())
     }
 
-    /// Multiplies the table's point by a scalar.
     pub(super) fn product(&self, scalar: &C::Scalar) -> C::Point {
         let mut bytes = C::scalar_bytes(scalar);
         let mut sum = C::extended(&C::identity());

@@ -16,7 +16,6 @@ const_monty_params!(
     "the field of PBC's a.param"
 );
 
-/// An element of the field.
 pub(super) type FieldElement = ConstMontyForm<Field512, { U512::LIMBS }>;
 
 /// Length of an encoded element of the field.
@@ -27,7 +26,6 @@ pub(super) fn encode_field(value: &FieldElement, out: &mut Vec<u8>) {
     out.extend_from_slice(value.retrieve().to_be_bytes().as_ref());
 }
 
-/// Reads the output of [`encode_field`].
 pub(super) fn decode_field(bytes: &[u8]) -> Option<FieldElement> {
     if bytes.len() != FIELD_BYTES {
         return None;

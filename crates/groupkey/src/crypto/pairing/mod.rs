@@ -141,7 +141,6 @@ impl Scalar {
         power
     }
 
-    /// Returns the inverse. Zero has none.
     pub(crate) fn inverse(&self) -> Option<Self> {
         match &self.0 {
             Of::Bls(scalar) => Option::from(scalar.invert()).map(|scalar| Self(Of::Bls(scalar))),
@@ -272,7 +271,6 @@ macro_rules! source_group {
                 })
             }
 
-            /// Returns the inverse, which costs nothing.
             pub(crate) fn inverse(&self) -> Self {
                 Self(match &self.0 {
                     Of::Bls(point) => Of::Bls(<$bls>::negated(point)),
@@ -401,7 +399,6 @@ impl Gt {
         })
     }
 
-    /// Returns the inverse, which costs nothing.
     pub(crate) fn inverse(&self) -> Self {
         Self(match &self.0 {
             Of::Bls(element) => Of::Bls(-element),
@@ -462,7 +459,6 @@ impl GtTable {
         Self { entries, columns }
     }
 
-    /// Returns the element that the table is of.
     pub(crate) fn element(&self) -> &Gt {
         &self.entries[1]
     }
@@ -480,12 +476,10 @@ impl GtTable {
         power
     }
 
-    /// Returns how many products make a table.
     pub(crate) const fn products(&self) -> usize {
         (Self::TEETH - 1) * self.columns + self.entries.len()
     }
 
-    /// Returns how many products a power takes.
     pub(crate) const fn products_of_power(&self) -> usize {
         2 * self.columns
     }

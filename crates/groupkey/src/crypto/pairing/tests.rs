@@ -5,7 +5,6 @@ use sha2::Digest;
 
 use super::*;
 
-/// One suite for each pairing.
 const SUITES: [Suite; 2] = [Suite::Standard, Suite::Published];
 
 #[test]

@@ -58,7 +58,6 @@ pub(super) struct JacobianPoint {
 
 /// Bits of the order, and of every scalar.
 const ORDER_BITS: u32 = 160;
-/// Bytes of a scalar.
 pub(super) const SCALAR_BYTES: usize = 20;
 /// Length of an encoded element of the target group.
 pub(super) const TARGET_LENGTH: usize = 2 * FIELD_BYTES;
@@ -91,7 +90,6 @@ pub(super) fn final_exponentiation(value: &Quadratic) -> Quadratic {
     value.conjugate().times(&value.inverse()).power(&COFACTOR, COFACTOR_BITS)
 }
 
-/// Raises an element of the target group to a scalar.
 pub(super) fn target_power(value: &Quadratic, scalar: &TypeAScalar) -> Quadratic {
     let mut number = scalar.retrieve();
     let power = value.power(&number, ORDER_BITS);

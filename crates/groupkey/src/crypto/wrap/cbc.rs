@@ -7,7 +7,6 @@ use rand_core::CryptoRng;
 use crate::crypto::hardware::Aes128;
 use crate::secret::Key;
 
-/// Appends an IV and the encrypted keys.
 pub(super) fn encrypt<'k>(
     rng: &mut dyn CryptoRng,
     kek: &Key,
@@ -27,7 +26,6 @@ pub(super) fn encrypt<'k>(
     debug_assert!(encrypted.is_ok(), "whole blocks need no padding");
 }
 
-/// Decrypts what [`encrypt`] appended.
 pub(super) fn decrypt(kek: &Key, wrapped: &[u8], plain: &mut [u8]) -> Option<()> {
     let (iv, cipher) = wrapped.split_at(16);
     plain.copy_from_slice(cipher);

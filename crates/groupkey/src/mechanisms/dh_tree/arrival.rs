@@ -40,7 +40,6 @@ impl TreePeer {
         self.adopt(cx, message.header().epoch, tree, confirmation)
     }
 
-    /// Asks for what this member missed.
     pub(super) fn ask(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
         let told = self.change.as_ref().is_some_and(|change| !change.ladder.leaf.is_empty());
         if self.share.is_none() && self.joining.is_none() && !told {
@@ -82,7 +81,6 @@ impl TreePeer {
         self.adopt(cx, message.header().epoch, tree, confirmation)
     }
 
-    /// Sends a member the current tree.
     pub(super) fn send_tree(
         &self,
         cx: &mut Context<'_>,

@@ -35,7 +35,6 @@ pub(crate) struct CreationChain {
 }
 
 impl CreationChain {
-    /// Begins the creation.
     pub(crate) fn begin(
         peer: &mut TreePeer,
         cx: &mut Context<'_>,
@@ -85,7 +84,6 @@ impl CreationChain {
         Ok(())
     }
 
-    /// Takes the blinded keys that the sponsor of a step has made.
     pub(crate) fn receive_step(
         &mut self,
         peer: &mut TreePeer,

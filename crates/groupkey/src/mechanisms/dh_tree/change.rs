@@ -16,7 +16,6 @@ use crate::secret::Key;
 #[derive(Debug)]
 pub(crate) struct TreeChange {
     pub(crate) operation: Operation,
-    /// The epoch that the change leads to.
     pub(crate) epoch: Epoch,
     pace: Pace,
     pub(crate) stage: CreationStage,
@@ -132,7 +131,6 @@ impl TreeChange {
         change
     }
 
-    /// The same change, at another pace.
     pub(crate) fn at(self, pace: Pace) -> Self {
         Self { pace, ..self }
     }
@@ -153,7 +151,6 @@ impl TreeChange {
         self.place_of(sponsor).map(|place| &self.segments[place])
     }
 
-    /// How many blinded keys a sponsor has sent.
     pub(crate) fn told_by(&self, sponsor: MemberId) -> Option<usize> {
         self.places.get(&sponsor).map(|&place| self.segments[place].done)
     }
@@ -174,7 +171,6 @@ impl TreeChange {
         brings_newcomers && !self.waits_only_for(self.closer)
     }
 
-    /// How many blinded keys the change brings.
     pub(crate) fn len(&self) -> usize {
         self.segments.iter().map(|segment| segment.nodes.len()).sum()
     }
@@ -206,7 +202,6 @@ impl TreeChange {
         }
     }
 
-    /// Records that this many nodes of a sponsor have arrived.
     pub(crate) fn proceed(&mut self, sponsor: MemberId, count: usize) {
         if let Some(place) = self.place_of(sponsor) {
             self.segments[place].done += count;

@@ -31,7 +31,6 @@ impl Ladder {
         (ladder, blinded)
     }
 
-    /// Draws a new own secret, if there is none.
     pub(crate) fn draw(&mut self, cx: &mut Context<'_>) {
         if self.secrets.is_empty() {
             self.secrets.push(cx.random_exponent());
@@ -43,7 +42,6 @@ impl Ladder {
         self.secrets.len()
     }
 
-    /// The part of the ladder up to a height.
     pub(crate) fn up_to(&self, height: usize) -> Self {
         let secrets = List::from(&self.secrets[..height.min(self.height())]);
         let leaf = if secrets.is_empty() { Vec::new() } else { self.leaf.clone() };
@@ -67,7 +65,6 @@ impl Ladder {
         }
     }
 
-    /// Appends the blinded keys of the nodes at these heights.
     pub(crate) fn blind(&mut self, cx: &mut Context<'_>, heights: Range<usize>, out: &mut Vec<u8>) {
         let start = out.len();
         let from_leaf = heights.start == 0;
@@ -119,7 +116,6 @@ pub(crate) fn group_key(
     key
 }
 
-/// The secret of the node above two others.
 pub(crate) fn secret_above(cx: &mut Context<'_>, blinded: &Element, secret: &Exponent) -> Exponent {
     let mut shared = cx.power(blinded, secret);
     let above = cx.exponent_from_element(&shared, "groupkey dh tree node");

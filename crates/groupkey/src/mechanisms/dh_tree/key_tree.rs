@@ -49,7 +49,6 @@ pub(crate) struct DhKeyTree {
 struct DhNode {
     parent: Option<usize>,
     content: Content,
-    /// Leaves from here down.
     leaves: usize,
     height: u16,
     /// How many levels down a new leaf goes, or [`FULL`].
@@ -130,12 +129,10 @@ impl DhKeyTree {
         self.leaves.get(&member).copied()
     }
 
-    /// The members, from left to right.
     pub(crate) fn members(&self) -> impl Iterator<Item = MemberId> {
         self.preorder().filter_map(|node| self.member_at(node))
     }
 
-    /// The member at a leaf.
     pub(crate) fn member_at(&self, node: usize) -> Option<MemberId> {
         match self.nodes[node].content {
             Content::Halves(_) => None,
@@ -169,12 +166,10 @@ impl DhKeyTree {
         }
     }
 
-    /// The member at the rightmost leaf under a node.
     pub(crate) fn rightmost(&self, node: usize) -> MemberId {
         self.outermost(node, 1)
     }
 
-    /// The leftmost member that is none of these.
     pub(crate) fn leftmost_but(&self, others: &[MemberId]) -> Option<MemberId> {
         self.members().find(|member| !others.contains(member))
     }
@@ -257,7 +252,6 @@ impl DhKeyTree {
         !self.free.contains(&node)
     }
 
-    /// Puts a part beside a node, under a new one.
     fn join(&mut self, beside: usize, part: usize) {
         let above = self.nodes[beside].parent;
         let node = self.plant(Content::Halves([beside, part]));
@@ -267,7 +261,6 @@ impl DhKeyTree {
         self.forget_up(node);
     }
 
-    /// Puts a node where another one was.
     fn hang(&mut self, node: usize, instead_of: usize, above: Option<usize>) {
         self.nodes[node].parent = above;
         match above {

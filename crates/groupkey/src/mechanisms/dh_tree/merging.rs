@@ -18,7 +18,6 @@ use crate::party::Operation;
 use crate::wire::Message;
 
 impl TreePeer {
-    /// Takes the command `Merge`.
     pub(super) fn merge(
         &mut self,
         cx: &mut Context<'_>,

@@ -21,7 +21,6 @@ use crate::wire::Message;
 pub(crate) const PATH: u8 = 0;
 /// Asks for the current tree.
 pub(crate) const REQUEST: u8 = 1;
-/// The current tree.
 pub(crate) const TREE: u8 = 2;
 /// The blinded key of a joining member.
 pub(crate) const JOIN: u8 = 3;
@@ -338,7 +337,6 @@ impl TreePeer {
     }
 }
 
-/// A member that is named twice.
 pub(super) fn repetition(members: &[MemberId]) -> Option<MemberId> {
     let mut sorted = members.to_vec();
     sorted.sort_unstable();

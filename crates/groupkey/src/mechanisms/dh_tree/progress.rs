@@ -150,7 +150,6 @@ impl TreePeer {
         self.settle(cx, tree, change, taken)
     }
 
-    /// Enters into the tree the blinded keys that a member has made.
     fn enter(
         &self,
         tree: &mut DhKeyTree,

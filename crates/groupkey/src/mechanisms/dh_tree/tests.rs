@@ -39,13 +39,11 @@ struct Table {
     seats: Vec<(MemberId, Box<dyn Party>, ChaCha20Rng)>,
     under_way: VecDeque<Vec<u8>>,
     wire: Vec<Vec<u8>>,
-    /// Members, number, key and tree of every epoch so far.
     epochs: Vec<(Vec<MemberId>, Epoch, Key, DhKeyTree)>,
     /// How many messages in sequence the last change took.
     rounds: usize,
 }
 
-/// The parts of a body.
 #[derive(Clone)]
 struct Parts {
     /// Present in a step of a creation.
@@ -146,7 +144,6 @@ impl Table {
         }
     }
 
-    /// The tree that a member is told when it asks.
     fn present_tree(&mut self) -> DhKeyTree {
         for (asking, answering) in [(0, 1), (1, 0)].into_iter().chain((2..9).map(|seat| (0, seat)))
         {
@@ -269,7 +266,6 @@ fn parse(bytes: &[u8]) -> Message<'_> {
     Message::new(header, body)
 }
 
-/// The parts of a message.
 fn parts(bytes: &[u8]) -> Parts {
     let mut reader = parse(bytes).body();
     let mut parts =
@@ -317,7 +313,6 @@ fn with_parts(header: &Header, parts: &Parts) -> Vec<u8> {
     rebuilt(header, &body)
 }
 
-/// Another element than this one, encoded.
 fn other_element(bytes: &[u8]) -> Vec<u8> {
     let mut element = Vec::new();
     let exponent = Exponent::random(Suite::Standard, &mut rng_of(STRANGER));

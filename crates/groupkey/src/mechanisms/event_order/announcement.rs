@@ -139,7 +139,6 @@ impl Announcement {
         Ok(Self { operation, roster, tickets, evicted, latest })
     }
 
-    /// The members that are added, with their tickets.
     pub(crate) fn admitted(&self) -> impl Iterator<Item = (MemberId, u64)> {
         let stay = self.roster.len() - self.tickets.len();
         self.roster.iter().skip(stay).zip(self.tickets.iter().copied())
@@ -165,7 +164,6 @@ impl Announcement {
         if in_order && fits { Ok(()) } else { Err(Misbehaviour::InvalidRoster.into()) }
     }
 
-    /// Whether it adds this joining member, for this request.
     pub(crate) fn admits(&self, newcomer: MemberId, ticket: u64) -> bool {
         let takes_in = matches!(self.operation, Operation::Add | Operation::Create);
         takes_in && self.admitted().any(|admitted| admitted == (newcomer, ticket))

@@ -75,9 +75,7 @@ pub(crate) struct GroupDecisions {
     words: BTreeMap<MemberId, Epoch>,
     /// The latest epoch that an operator's ticket for each party has named.
     admitted: BTreeMap<MemberId, Epoch>,
-    /// The latest epoch of the group, in this life of it or an earlier one.
     latest: Epoch,
-    /// The tickets that were shown in this epoch of the group.
     shown: BTreeMap<MemberId, Epoch>,
 }
 

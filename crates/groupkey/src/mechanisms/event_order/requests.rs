@@ -25,7 +25,6 @@ pub(crate) struct Requests {
     refused: BTreeMap<MemberId, usize>,
     /// Members that asked to leave, or that others want to be evicted.
     leaving: BTreeSet<MemberId>,
-    /// Those of them that the group has decided to evict.
     evicting: BTreeMap<MemberId, EvictionDecision>,
     /// Members that others want to be evicted, each with one that has said so in this epoch.
     votes: BTreeSet<(MemberId, MemberId)>,
@@ -95,7 +94,6 @@ impl Requests {
         true
     }
 
-    /// Whether a member's request, or one for its departure, waits already.
     pub(crate) fn waits(&self, member: MemberId) -> bool {
         self.joins.contains(&member) || self.goes(member)
     }
@@ -167,7 +165,6 @@ impl Requests {
         true
     }
 
-    /// How the group has decided to evict a member, if it has.
     pub(crate) fn verdict(&self, member: MemberId) -> Option<EvictionDecision> {
         self.evicting.get(&member).copied()
     }

@@ -139,7 +139,6 @@ impl SlotRoster {
         Ok(())
     }
 
-    /// Gives each member a slot, all or none. Returns the slots.
     pub(crate) fn admit(&mut self, members: &[MemberId]) -> Result<Vec<u32>, Error> {
         let mut sorted = members.to_vec();
         sorted.sort_unstable();
@@ -152,7 +151,6 @@ impl SlotRoster {
         Ok(members.iter().map(|&member| self.occupy(member)).collect())
     }
 
-    /// Makes enrolled members current members, all or none.
     pub(crate) fn join_all(&mut self, members: &[MemberId]) -> Result<(), Error> {
         for (index, &member) in members.iter().enumerate() {
             if let Err(error) = self.join_near(member, index as u32) {
@@ -165,7 +163,6 @@ impl SlotRoster {
         Ok(())
     }
 
-    /// Makes an enrolled member a current member. Returns its slot.
     pub(crate) fn join(&mut self, member: MemberId) -> Result<u32, Error> {
         self.join_near(member, 0)
     }
@@ -199,12 +196,10 @@ impl SlotRoster {
         }
     }
 
-    /// The slot of an enrolled member, current or not.
     pub(crate) fn enrolled_slot(&self, member: MemberId) -> Option<u32> {
         self.occupied.find(&self.members, member)
     }
 
-    /// The slot of a current member.
     pub(crate) fn current(&self, member: MemberId) -> Result<u32, Error> {
         match self.enrolled_slot(member) {
             Some(slot) if self.standings[slot as usize] == SlotState::Joined => Ok(slot),
@@ -263,17 +258,14 @@ impl SlotRoster {
         self.members.len()
     }
 
-    /// Whether a current member sits in the slot.
     pub(crate) fn is_joined(&self, slot: u32) -> bool {
         self.standings.get(slot as usize) == Some(&SlotState::Joined)
     }
 
-    /// The member in an occupied slot.
     pub(crate) fn member(&self, slot: u32) -> MemberId {
         self.members[slot as usize]
     }
 
-    /// The individual key of an occupied slot, stored or derived.
     pub(crate) fn individual_key(&self, cx: &mut Context<'_>, slot: u32) -> Key {
         self.keys.key(cx, slot)
     }
@@ -287,12 +279,10 @@ impl SlotRoster {
         self.keys.key_by(slot, derive)
     }
 
-    /// The stored individual key of an occupied slot.
     pub(crate) fn key(&self, slot: u32) -> &Key {
         &self.keys.stored()[slot as usize]
     }
 
-    /// The slots of the current members.
     pub(crate) fn current_slots(&self) -> impl Iterator<Item = u32> {
         (0..self.slots() as u32).filter(|&slot| self.is_joined(slot))
     }
@@ -305,7 +295,6 @@ impl SlotRoster {
             .filter_map(|(joined, (&member, key))| joined.then_some((member, key)))
     }
 
-    /// Bytes of individual keys held.
     pub(crate) fn key_bytes(&self) -> usize {
         self.keys.key_bytes(self.occupied.len())
     }

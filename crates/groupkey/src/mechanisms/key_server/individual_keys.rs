@@ -11,10 +11,8 @@ use crate::saved_state::{PartyState, Saved, SavedState};
 use crate::secret::{Key, List};
 use crate::wire::Reader;
 
-/// The individual keys by slot.
 #[derive(Debug)]
 pub(crate) enum IndividualKeys {
-    /// Derived from the master key.
     Derived {
         /// Drawn when the first individual key is issued.
         master: Option<Key>,
@@ -33,7 +31,6 @@ impl IndividualKeys {
         Self::Derived { master: None, predecessors: Vec::new() }
     }
 
-    /// Makes room for exactly this many more slots.
     pub(crate) fn reserve_exact(&mut self, slots: usize) {
         match self {
             Self::Derived { predecessors, .. } => predecessors.reserve_exact(slots),
@@ -41,7 +38,6 @@ impl IndividualKeys {
         }
     }
 
-    /// Adds one slot.
     pub(crate) fn add_slot(&mut self) {
         match self {
             Self::Derived { predecessors, .. } => predecessors.push(0),
@@ -49,7 +45,6 @@ impl IndividualKeys {
         }
     }
 
-    /// The key of a slot that was just occupied.
     pub(crate) fn issue(&mut self, cx: &mut Context<'_>, slot: u32) -> Key {
         match self {
             Self::Derived { master, .. } => drop(master.get_or_insert_with(|| cx.random_key())),
@@ -58,7 +53,6 @@ impl IndividualKeys {
         self.key(cx, slot)
     }
 
-    /// The key of an occupied slot.
     pub(crate) fn key(&self, cx: &mut Context<'_>, slot: u32) -> Key {
         self.key_by(slot, |master, label, context| cx.derive(master, label, context)).into_owned()
     }
@@ -81,7 +75,6 @@ impl IndividualKeys {
         }
     }
 
-    /// The keys by slot, if they are stored.
     pub(crate) fn stored(&self) -> &[Key] {
         match self {
             Self::Derived { .. } => &[],
@@ -100,7 +93,6 @@ impl IndividualKeys {
         }
     }
 
-    /// Whether these are the keys of this many slots.
     pub(crate) fn fit(&self, slots: usize) -> bool {
         match self {
             Self::Derived { predecessors, .. } => predecessors.len() == slots,
@@ -108,7 +100,6 @@ impl IndividualKeys {
         }
     }
 
-    /// Bytes of key material, with this many slots occupied.
     pub(crate) fn key_bytes(&self, occupied: usize) -> usize {
         match self {
             Self::Derived { master, .. } => usize::from(master.is_some()) * Key::BYTES,

@@ -50,7 +50,6 @@ impl Default for ServedMembership {
 }
 
 impl ServedMembership {
-    /// A member of some subgroup, served by that subgroup's controller.
     pub(crate) fn of_a_subgroup() -> Self {
         Self { server: SubgroupId(0).into(), ..Self::default() }
     }
@@ -73,7 +72,6 @@ impl ServedMembership {
         Ok(())
     }
 
-    /// Begins a request for what the member missed.
     pub(crate) fn ask<'d, 'a>(
         &mut self,
         cx: &'d mut Context<'a>,
@@ -109,7 +107,6 @@ impl ServedMembership {
         self.asked.require_fresh(message)
     }
 
-    /// Takes the individual key, if this message carries it.
     pub(crate) fn take_enrolment(&mut self, message: &Message<'_>) -> Result<bool, Error> {
         let taken = self.enrolment.is_some();
         let Some(enrolment) = self.take_enrolment_by(message, taken, Enrolment::read)? else {
@@ -146,7 +143,6 @@ impl ServedMembership {
         Ok(Some(brought))
     }
 
-    /// Decides by its epoch whether the member takes a rekey message now.
     pub(crate) fn admit(&self, message: &Message<'_>) -> Result<Continuation, Error> {
         match message.header().operation {
             Operation::Enroll
@@ -201,7 +197,6 @@ impl ServedMembership {
         }
     }
 
-    /// Whether the member is in the group, as far as it knows.
     pub(crate) fn has_joined(&self) -> bool {
         self.epoch > Epoch(0)
     }
@@ -211,7 +206,6 @@ impl ServedMembership {
         self.epoch
     }
 
-    /// The party that serves this member.
     pub(crate) const fn server(&self) -> PartyId {
         self.server
     }
@@ -221,12 +215,10 @@ impl ServedMembership {
         self.enrolment.as_ref().ok_or_else(|| Misbehaviour::UnexpectedMessage.into())
     }
 
-    /// The group key and its epoch.
     pub(crate) fn group_key(&self) -> Option<(Epoch, &Key)> {
         self.group_key.as_ref().map(|key| (self.epoch, key))
     }
 
-    /// Enters an epoch.
     pub(crate) fn enter(&mut self, cx: &mut Context<'_>, epoch: Epoch, group_key: Key) {
         self.epoch = epoch;
         self.group_key = Some(group_key);
@@ -241,7 +233,6 @@ impl ServedMembership {
         self.asked.settle(cx);
     }
 
-    /// Bytes of the individual key and of the group key.
     pub(crate) fn key_bytes(&self) -> usize {
         let keys = usize::from(self.enrolment.is_some()) + usize::from(self.group_key.is_some());
         keys * Key::BYTES

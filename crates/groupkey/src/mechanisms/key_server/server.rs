@@ -25,10 +25,8 @@ pub(crate) trait KeyServer: PartyState + Send {
         None
     }
 
-    /// The members and the group key.
     fn group(&self) -> &ServedGroup;
 
-    /// The members and the group key.
     fn group_mut(&mut self) -> &mut ServedGroup;
 
     /// Makes and sends what these members get in the deployment phase, over the confidential
@@ -80,7 +78,6 @@ pub(crate) trait KeyServer: PartyState + Send {
         None
     }
 
-    /// How much key material the controller holds.
     fn held(&self) -> Footprint;
 }
 
@@ -119,7 +116,6 @@ pub(crate) struct ServedGroup {
 
 state!(ServedGroup { roster, epoch, group_key });
 
-/// A controller's step.
 fn step<S: KeyServer>(server: &mut S, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
     match input {
         Input::Command(Command::Add(member)) => add(server, cx, member),
@@ -199,7 +195,6 @@ fn rekey<S: KeyServer>(server: &mut S, cx: &mut Context<'_>) -> Result<(), Error
     Ok(())
 }
 
-/// Answers a member that asks for what it missed.
 fn answer<S: KeyServer>(
     server: &S,
     cx: &mut Context<'_>,
@@ -228,19 +223,16 @@ impl ServedGroup {
         Self { roster: SlotRoster::with_retired_slots(), ..Self::default() }
     }
 
-    /// The group key and its epoch.
     pub(crate) fn group_key(&self) -> Option<(Epoch, &Key)> {
         self.group_key.as_ref().map(|key| (self.epoch, key))
     }
 
-    /// Enters the next epoch.
     pub(crate) fn enter_next(&mut self, cx: &mut Context<'_>, group_key: Key) {
         self.epoch = self.epoch.next();
         self.group_key = Some(group_key);
         cx.event(Event::Rekeyed(self.epoch));
     }
 
-    /// Bytes of individual keys and of the group key.
     pub(crate) fn key_bytes(&self) -> usize {
         let group_key = if self.group_key.is_some() { Key::BYTES } else { 0 };
         self.roster.key_bytes() + group_key

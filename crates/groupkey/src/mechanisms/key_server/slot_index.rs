@@ -24,12 +24,10 @@ pub(crate) struct SlotIndex {
 const FREE: u32 = u32::MAX;
 
 impl SlotIndex {
-    /// Number of slots.
     pub(crate) const fn len(&self) -> usize {
         self.len
     }
 
-    /// The slot of a member. `members` are the members of all slots.
     pub(crate) fn find(&self, members: &[MemberId], member: MemberId) -> Option<u32> {
         self.place_of(members, member).map(|place| self.places[place])
     }
@@ -43,7 +41,6 @@ impl SlotIndex {
         self.len += 1;
     }
 
-    /// Takes a member's slot out and returns it.
     pub(crate) fn remove(&mut self, members: &[MemberId], member: MemberId) -> Option<u32> {
         let mut gap = self.place_of(members, member)?;
         let slot = core::mem::replace(&mut self.places[gap], FREE);

@@ -76,7 +76,6 @@ pub(crate) const fn bundle_label(under: Node, lowest: Node) -> u64 {
     if under.level == 0 { label(under, under) } else { label(under, lowest) }
 }
 
-/// The group key that belongs to a root key.
 pub(crate) fn group_key(cx: &mut Context<'_>, profile: Profile, epoch: Epoch, root: &Key) -> Key {
     if profile.is_published() {
         root.clone()
@@ -128,7 +127,6 @@ impl<'a> Bundle<'a> {
 }
 
 impl Update<'_> {
-    /// Opens the keys that the member can open.
     pub(crate) fn open(
         &self,
         cx: &mut Context<'_>,
@@ -166,7 +164,6 @@ impl Update<'_> {
         Ok(path)
     }
 
-    /// Follows the records upwards from the keys that the member holds.
     fn follow_records(
         &self,
         cx: &mut Context<'_>,
@@ -205,7 +202,6 @@ impl Update<'_> {
         Ok(path)
     }
 
-    /// Opens the lowest bundle that the member can open.
     fn open_bundle(
         &self,
         cx: &mut Context<'_>,
@@ -253,12 +249,10 @@ impl Update<'_> {
 }
 
 impl<'a> Records<'a> {
-    /// Reads records of this many keys each.
     pub(crate) fn parse(cx: &Context<'_>, keys: usize, packed: &'a [u8]) -> Result<Self, Error> {
         Ok(Self(SortedRecords::parse_some(packed, 4 + cx.wrapped_length(keys))?))
     }
 
-    /// The target and the wrapped keys of the record under a node.
     pub(crate) fn find(&self, under: Node) -> Option<(Node, &'a [u8])> {
         let (target, wrapped) = self.0.find(under.id())?.split_first_chunk()?;
         Some((Node::from_id(u32::from_be_bytes(*target)), wrapped))

@@ -33,7 +33,6 @@ pub(crate) struct PathStep<'a> {
     pub(crate) wrapped: &'a [u8],
 }
 
-/// Which slots are taken.
 struct Taken<'a> {
     slots: u32,
     /// A bit for each; empty if all are taken.
@@ -51,7 +50,6 @@ struct Count {
     all: usize,
     /// Nodes to the left of a slot's path.
     left: usize,
-    /// Whether a node lies on the path.
     on_path: bool,
 }
 

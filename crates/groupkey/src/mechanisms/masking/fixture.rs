@@ -32,7 +32,6 @@ impl<C: Party, M: Party> MaskingFixture<C, M> {
         stage
     }
 
-    /// Gives the controller a command. Returns the open messages.
     pub(crate) fn command(&mut self, command: Command<'_>) -> Vec<(Recipient, Vec<u8>)> {
         let mut outbox = Outbox::new();
         let Self { controller, rng, .. } = self;
@@ -50,7 +49,6 @@ impl<C: Party, M: Party> MaskingFixture<C, M> {
         open
     }
 
-    /// Delivers open messages to their receivers.
     pub(crate) fn deliver_all(&mut self, messages: &[(Recipient, Vec<u8>)]) {
         for (to, bytes) in messages {
             for id in 0..self.members.len() as u32 {
@@ -62,12 +60,10 @@ impl<C: Party, M: Party> MaskingFixture<C, M> {
         }
     }
 
-    /// Delivers an open message to a member.
     pub(crate) fn deliver(&mut self, id: u32, bytes: &[u8]) -> Result<(), Error> {
         self.deliver_over(Channel::Open, id, bytes)
     }
 
-    /// Lets an attacker compute something.
     pub(crate) fn compute<T>(&mut self, act: impl FnOnce(&mut Context<'_>) -> T) -> T {
         with_context(PartyId::Controller, &mut self.rng, &mut Outbox::new(), act)
     }
@@ -80,7 +76,6 @@ impl<C: Party, M: Party> MaskingFixture<C, M> {
     }
 }
 
-/// The open message to a member.
 pub(crate) fn message_to(id: u32, messages: &[(Recipient, Vec<u8>)]) -> Vec<u8> {
     let to = Recipient::Member(MemberId(id));
     let found = messages.iter().find(|message| message.0 == to);

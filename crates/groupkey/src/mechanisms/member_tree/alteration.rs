@@ -24,7 +24,6 @@ impl Altered {
         Self { tree, halves }
     }
 
-    /// Returns this tree with all nodes above `node` renewed.
     pub(crate) fn above(tree: MemberTree, node: usize) -> Self {
         let mut halves = tree.beside(node);
         halves.push(node);
@@ -37,7 +36,6 @@ impl Altered {
         self.halves == [0]
     }
 
-    /// The half that a member is in.
     pub(crate) fn half_of(&self, member: MemberId) -> Option<usize> {
         let leaf = self.tree.leaf(member)?;
         self.halves.iter().copied().find(|&half| self.tree.is_within(leaf, half))
@@ -112,7 +110,6 @@ impl MemberTree {
         Altered { tree, halves }
     }
 
-    /// The halves beside the path from the root to a node.
     pub(crate) fn beside(&self, node: usize) -> Vec<usize> {
         let down = self.down_to(node);
         let beside = down.windows(2).map(|pair| {

@@ -13,7 +13,6 @@ use crate::party::Operation;
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
-/// Asks all members for what this member missed.
 pub(crate) fn ask(
     cx: &mut Context<'_>,
     view: &View,

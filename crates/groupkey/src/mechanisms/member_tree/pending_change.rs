@@ -19,7 +19,6 @@ use crate::wire::Message;
 pub(crate) struct Confirming {
     /// Whether sponsors confirm, as they do in the sound profile.
     pub(crate) is_due: bool,
-    /// The kind of the message.
     pub(crate) kind: u8,
     pub(crate) label: &'static str,
     pub(crate) session: TreeSession,
@@ -98,7 +97,6 @@ impl Confirming {
         }
     }
 
-    /// Whether everything that the confirmation covers is known.
     const fn is_ready(&self) -> bool {
         !matches!(self.session, TreeSession::Awaited)
     }
@@ -134,7 +132,6 @@ impl<K: TreeKeys> PendingChange<K> {
         Self { confirming, tree, sponsor, witness, keys, confirmation, witnessed }
     }
 
-    /// Also waits for the confirmation of this member.
     pub(crate) fn witnessed_by(self, witness: Option<MemberId>) -> Self {
         Self { witness, ..self }
     }
@@ -168,7 +165,6 @@ impl<K: TreeKeys> PendingChange<K> {
         Ok(())
     }
 
-    /// How the sponsor confirms.
     pub(crate) const fn confirming(&self) -> &Confirming {
         &self.confirming
     }

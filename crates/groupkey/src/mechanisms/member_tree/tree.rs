@@ -13,7 +13,6 @@ use crate::party::{KeyFingerprint, KeyNode};
 use crate::secret::Key;
 use crate::wire::Reader;
 
-/// The tree of a group, or of one member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MemberTree {
     /// For each node, the number of nodes from it down, itself included: 1 for a leaf.
@@ -29,9 +28,7 @@ pub(crate) const HIGHEST: usize = MAX_KEYS / 2;
 /// One step on the path from a leaf to the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PathLevel {
-    /// The node that the step leads to.
     pub(crate) node: usize,
-    /// Its child on the path.
     pub(crate) child: usize,
     /// Its other child.
     pub(crate) sibling: usize,
@@ -50,12 +47,10 @@ impl MemberTree {
         self.sizes.len()
     }
 
-    /// The members, from left to right.
     pub(crate) const fn roster(&self) -> &Roster {
         &self.roster
     }
 
-    /// Adds a member. Returns the member beside it.
     pub(crate) fn insert(&mut self, member: MemberId) -> MemberId {
         let leaves = self.preorder().filter(|&(node, _)| self.is_leaf(node));
         let shallowest = leaves.min_by_key(|&(node, depth)| (depth, Reverse(node)));
@@ -93,17 +88,14 @@ impl MemberTree {
         self.sizes[node] == 1
     }
 
-    /// The member at a node, if the node is a leaf.
     pub(crate) fn member_at(&self, node: usize) -> Option<MemberId> {
         self.is_leaf(node).then(|| self.leader(node))
     }
 
-    /// The member at the leftmost leaf below a node.
     pub(crate) fn leader(&self, node: usize) -> MemberId {
         self.roster.at(self.first(node))
     }
 
-    /// The members below a node, from left to right.
     pub(crate) fn members_below(&self, node: usize) -> &[MemberId] {
         let first = self.first(node);
         self.roster.between(first..first + self.width(node))
@@ -116,17 +108,14 @@ impl MemberTree {
         (self.roster.len() > 2).then(|| self.leader(highest.sibling))
     }
 
-    /// Number of leaves below a node.
     pub(crate) fn width(&self, node: usize) -> usize {
         self.size(node).div_ceil(2)
     }
 
-    /// Whether `node` is `above` or lies below it.
     pub(crate) fn is_within(&self, node: usize, above: usize) -> bool {
         (above..above + self.size(above)).contains(&node)
     }
 
-    /// The node that this member leads and that has this many leaves.
     pub(crate) fn led_by(&self, leader: MemberId, width: usize) -> Option<usize> {
         self.led_from(self.leaf(leader)?, width)
     }
@@ -215,7 +204,6 @@ impl MemberTree {
         cx.derive(key, label, &context)
     }
 
-    /// Appends members and form to a message.
     pub(crate) fn write(&self, draft: &mut Draft<'_, '_>) {
         self.roster.write(draft);
         draft.bytes(&self.form());
@@ -301,7 +289,6 @@ impl MemberTree {
         first
     }
 
-    /// The leaf of a place in the roster.
     pub(super) fn leaf_in(&self, place: usize) -> usize {
         let (mut at, mut first) = (0, 0);
         while !self.is_leaf(at) {
@@ -321,7 +308,6 @@ impl MemberTree {
         self.sizes[node] as usize
     }
 
-    /// The nodes from the root to this one, both included.
     pub(super) fn down_to(&self, node: usize) -> Vec<usize> {
         let mut path = vec![0];
         let mut at = 0;

@@ -57,7 +57,6 @@ pub(crate) trait AgreementRun: fmt::Debug + Send + Sized {
     /// Empties the slot that a message filled.
     fn forget(&mut self, kind: u8, place: usize);
 
-    /// The group key, once all members have confirmed it.
     fn confirmed_key(&self) -> Option<&Key>;
 
     /// The maximum number of bytes that the run held at one time.
@@ -66,13 +65,11 @@ pub(crate) trait AgreementRun: fmt::Debug + Send + Sized {
     /// Takes what remains out of a completed run.
     fn keep(&mut self) -> Self::Kept;
 
-    /// Bytes of keys in what remains of a run.
     fn kept_bytes(_: &Self::Kept) -> usize {
         0
     }
 }
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct AgreementMember<R: AgreementRun> {
     view: View,
@@ -96,11 +93,8 @@ pub(crate) struct KeyConfirmations {
 /// The result of a run: the group key, and the key with which members confirm it.
 #[derive(Debug)]
 pub(crate) struct AgreementKeys {
-    /// The group key.
     pub(crate) group: Key,
-    /// Makes each member's confirmation.
     pub(crate) confirmation: Key,
-    /// The label for confirmations of this scheme.
     pub(crate) label: &'static str,
 }
 
@@ -131,7 +125,6 @@ impl<R: AgreementRun> AgreementMember<R> {
         Ok(())
     }
 
-    /// Takes the key of the run, once all members have confirmed it.
     fn complete(&mut self, cx: &mut Context<'_>) {
         let (Some(run), Some(change)) = (&mut self.run, self.view.change().cloned()) else {
             return;
@@ -213,22 +206,18 @@ impl<R: AgreementRun> Party for AgreementMember<R> {
 }
 
 impl KeyConfirmations {
-    /// Waits for the keys, and for the confirmations of this many members in a sound run.
     pub(crate) fn of(sound: bool, members: usize, me: usize) -> Self {
         Self { me, said: Round::of(if sound { members } else { 0 }), keys: None }
     }
 
-    /// Whether this member has the keys.
     pub(crate) const fn has_keys(&self) -> bool {
         self.keys.is_some()
     }
 
-    /// How many members confirm.
     pub(crate) const fn len(&self) -> usize {
         self.said.len()
     }
 
-    /// The group key, once all members have confirmed it.
     pub(crate) fn confirmed_key(&self) -> Option<&Key> {
         let keys = self.keys.as_ref().filter(|_| self.said.is_complete());
         keys.map(|keys| &keys.group)
@@ -289,7 +278,6 @@ impl KeyConfirmations {
 }
 
 impl AgreementKeys {
-    /// A member's confirmation.
     fn confirmation_of(&self, cx: &mut Context<'_>, member: MemberId) -> Key {
         cx.derive(&self.confirmation, self.label, &member.0.to_be_bytes())
     }

@@ -62,7 +62,6 @@ impl Pairs {
 }
 
 impl Pair {
-    /// Binds the pair's messages to this session, if there is one.
     pub(crate) fn within(self, session: Option<&Key>) -> Self {
         Self { session: session.cloned(), ..self }
     }
@@ -116,7 +115,6 @@ pub(crate) fn write(
     draft.bytes(salt.as_bytes()).wrapped(key, epoch, 0, keys);
 }
 
-/// Opens `count` keys that were wrapped in one call.
 pub(crate) fn open(
     cx: &mut Context<'_>,
     kek: &Key,

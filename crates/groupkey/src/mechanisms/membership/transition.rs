@@ -10,9 +10,7 @@ use crate::scheme::Recovery;
 pub(crate) enum Transition {
     /// Ask for what it missed.
     CatchUp,
-    /// Create a group.
     Create(MembershipChange),
-    /// Add a member, or join.
     Add(MembershipChange),
     /// Merge two groups.
     Merge(Merger),

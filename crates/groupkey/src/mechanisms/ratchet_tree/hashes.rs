@@ -89,7 +89,6 @@ impl RatchetTree {
 }
 
 impl Parent {
-    /// The parent hash of what is below this node, beside a subtree with this hash.
     pub(super) fn hash(&self, cx: &mut Context<'_>, beside: &SubtreeHash) -> SubtreeHash {
         let above = self.parent_hash.as_ref().map_or(&[][..], |hash| &hash[..]);
         let number = [above.len() as u8];

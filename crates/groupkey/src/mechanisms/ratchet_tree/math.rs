@@ -3,17 +3,14 @@
 
 use core::ops::Range;
 
-/// Returns how high a node is above the leaves.
 pub(super) const fn level(node: usize) -> u32 {
     node.trailing_ones()
 }
 
-/// Returns the left child of a node above the leaves.
 pub(super) const fn left(node: usize) -> usize {
     node - (1 << (level(node) - 1))
 }
 
-/// Returns the right child of a node above the leaves.
 pub(super) const fn right(node: usize) -> usize {
     node + (1 << (level(node) - 1))
 }

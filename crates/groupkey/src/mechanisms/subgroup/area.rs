@@ -30,7 +30,6 @@ pub(crate) struct Area {
 
 state!(Area { subgroup, area_key });
 
-/// A member of an area.
 #[derive(Debug)]
 pub(crate) struct AreaMember {
     pub(crate) profile: Profile,
@@ -105,7 +104,6 @@ impl Area {
         self.subgroup.slots().for_each(|slot| self.send_keys(cx, slot, operation));
     }
 
-    /// Bytes of all keys.
     pub(crate) fn key_bytes(&self) -> usize {
         self.subgroup.key_bytes() + bytes_of(self.area_key.as_ref())
     }
@@ -185,7 +183,6 @@ impl Party for AreaMember {
     }
 }
 
-/// Bytes of the area key, if there is one.
 const fn bytes_of(area_key: Option<&Key>) -> usize {
     if area_key.is_some() { Key::BYTES } else { 0 }
 }

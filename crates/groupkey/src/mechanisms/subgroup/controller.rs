@@ -28,10 +28,8 @@ pub(crate) trait SubgroupServer {
     /// The kind of the message with which a member asks for what it missed.
     const REQUEST: u8;
 
-    /// The members, and the subgroup's state.
     fn subgroup(&self) -> &Subgroup;
 
-    /// The members, and the subgroup's state.
     fn subgroup_mut(&mut self) -> &mut Subgroup;
 
     /// Opens the rest of a controller's message after the list of members.
@@ -54,12 +52,10 @@ pub(crate) trait SubgroupServer {
     /// Hands over further keys to newly enrolled members, if the scheme has such keys.
     fn enrolled(&mut self, _: &mut Context<'_>, _members: &[MemberId]) {}
 
-    /// Grants a member the keys of some periods.
     fn grant(&mut self, _: &mut Context<'_>, _: &Message<'_>) -> Result<(), Error> {
         Err(Misbehaviour::UnexpectedMessage.into())
     }
 
-    /// Begins a new period.
     fn period(&mut self, _: &mut Context<'_>) -> Result<(), Error> {
         Ok(())
     }
@@ -85,7 +81,6 @@ pub(crate) struct Subgroup {
     /// The subgroup's membership at the controller: their shared key, the epoch, the group key.
     pub(crate) membership: ServedMembership,
     pub(crate) roster: SlotRoster,
-    /// The number of the next enrolment.
     enrolments: u32,
 }
 
@@ -94,7 +89,6 @@ state!(Subgroup { membership, roster, enrolments });
 /// What a change means to one subgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LocalChange {
-    /// The group was created.
     Created,
     /// The member in this slot joined.
     Joined(u32),
@@ -117,7 +111,6 @@ impl LocalChange {
     }
 }
 
-/// The step of a subgroup controller.
 pub(crate) fn step<S: SubgroupServer>(
     server: &mut S,
     cx: &mut Context<'_>,
@@ -178,7 +171,6 @@ fn follow<S: SubgroupServer>(
     Ok(())
 }
 
-/// Answers a member that asks for what it missed.
 fn answer<S: SubgroupServer>(
     server: &mut S,
     cx: &mut Context<'_>,
@@ -210,7 +202,6 @@ pub(crate) fn take_enrolment(
 }
 
 impl Subgroup {
-    /// Asks the controller for what this subgroup controller missed.
     pub(crate) fn ask(&mut self, cx: &mut Context<'_>) {
         let known = match self.membership.enrolment() {
             Ok(_) => 1 + u64::from(self.enrolments),
@@ -230,7 +221,6 @@ impl Subgroup {
         Self { roster: SlotRoster::with_derived_keys(), ..Self::new(id) }
     }
 
-    /// All members of the subgroup.
     pub(crate) const fn everybody(&self) -> Recipient {
         Recipient::Subset(SubsetId(self.id.0))
     }
@@ -240,7 +230,6 @@ impl Subgroup {
         self.membership.key_bytes() + self.roster.key_bytes()
     }
 
-    /// The slots of current members.
     pub(crate) fn slots(&self) -> impl Iterator<Item = u32> {
         (0..self.roster.slots() as u32).filter(|&slot| self.roster.is_joined(slot))
     }
@@ -353,7 +342,6 @@ pub(crate) fn open_key(
     Ok(key)
 }
 
-/// Unwraps the keys that go to one member in one call.
 pub(crate) fn unwrap_own<const KEYS: usize>(
     membership: &ServedMembership,
     cx: &mut Context<'_>,

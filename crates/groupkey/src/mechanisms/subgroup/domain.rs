@@ -55,12 +55,10 @@ pub(crate) trait DomainServer {
         Err(Misbehaviour::UnexpectedMessage.into())
     }
 
-    /// Begins a new period.
     fn period(&mut self, _: &mut Context<'_>) -> Result<(), Error> {
         Err(Unsupported::Operation.into())
     }
 
-    /// Grants a member the keys of these epochs.
     fn grant(
         &mut self,
         _: &mut Context<'_>,
@@ -100,7 +98,6 @@ pub(crate) struct ServedSubgroup {
 #[derive(Debug)]
 pub(crate) struct DomainChange {
     pub(crate) operation: Operation,
-    /// Each named member, with the subgroup whose controller is told its name.
     named: Vec<(SubgroupId, MemberId)>,
     /// The subgroup that gets its first member in a group that already exists.
     opened: Option<SubgroupId>,
@@ -157,7 +154,6 @@ impl PartyState for Domain {
 
 saved!(MemberPlace { enrolment, subgroup, joined });
 
-/// The step of a controller.
 pub(crate) fn step<S: DomainServer>(
     server: &mut S,
     cx: &mut Context<'_>,
@@ -251,7 +247,6 @@ impl DomainChange {
         self.opened == Some(subgroup)
     }
 
-    /// The members that are named to the controller of a subgroup.
     pub(crate) fn named_in(&self, subgroup: SubgroupId) -> impl Iterator<Item = MemberId> {
         let start = self.named.partition_point(|&(other, _)| other < subgroup);
         let rest = self.named[start..].iter();
@@ -314,22 +309,18 @@ impl Domain {
         self.epoch
     }
 
-    /// The group key and its epoch.
     pub(crate) fn group_key(&self) -> Option<(Epoch, &Key)> {
         self.group_key.as_ref().map(|key| (self.epoch, key))
     }
 
-    /// The number of subgroups.
     pub(crate) const fn subgroups(&self) -> usize {
         self.stations.len()
     }
 
-    /// The subgroups whose controllers follow the changes.
     pub(crate) fn stations(&self) -> impl Iterator<Item = &ServedSubgroup> {
         self.stations.iter().filter(|station| station.active)
     }
 
-    /// The subgroup of an enrolled member.
     pub(crate) fn subgroup_of(&self, member: MemberId) -> Result<SubgroupId, Error> {
         let place = self.places.get(&member).ok_or(Misuse::NotEnrolled(member))?;
         Ok(place.subgroup())
@@ -350,12 +341,10 @@ impl Domain {
         members
     }
 
-    /// A subgroup.
     pub(crate) fn station(&self, subgroup: SubgroupId) -> &ServedSubgroup {
         &self.stations[subgroup.0 as usize]
     }
 
-    /// A subgroup, if there is one with this id and it had members.
     pub(crate) fn find_station(&self, subgroup: SubgroupId) -> Option<&ServedSubgroup> {
         self.stations.get(subgroup.0 as usize).filter(|station| station.enrolments > 0)
     }
@@ -398,7 +387,6 @@ impl Domain {
         Ok(DomainChange { operation, named: [(subgroup, member)].into(), opened })
     }
 
-    /// Enters the next epoch.
     pub(crate) fn enter_next(&mut self, cx: &mut Context<'_>, group_key: Key) {
         self.enter_next_without_key();
         self.group_key = Some(group_key);
@@ -547,7 +535,6 @@ impl Domain {
         Ok((place.subgroup(), opens))
     }
 
-    /// The subgroup of a current member.
     pub(crate) fn current(&self, member: MemberId) -> Result<SubgroupId, Error> {
         match self.places.get(&member) {
             Some(place) if place.joined => Ok(place.subgroup()),
@@ -586,7 +573,6 @@ impl ServedSubgroup {
         self.enrolments
     }
 
-    /// Whether the subgroup has, or had, members in the group.
     pub(crate) const fn is_active(&self) -> bool {
         self.active
     }

@@ -123,7 +123,6 @@ impl RelayOrder {
         Self { width, order: Vec::new(), changed: Epoch(0) }
     }
 
-    /// The position of the member in a slot.
     pub(crate) fn position_of(&self, slot: u32) -> Option<u32> {
         self.order.iter().position(|&other| other == slot).map(|position| position as u32)
     }
@@ -133,7 +132,6 @@ impl RelayOrder {
         position.checked_sub(1).map(|before| before / self.width)
     }
 
-    /// The positions to which the member at a position hands keys on.
     pub(crate) fn takers(&self, position: u32) -> impl Iterator<Item = u32> {
         let (first, end) = (position * self.width + 1, self.order.len() as u32);
         first.min(end)..(first + self.width).min(end)
@@ -190,7 +188,6 @@ impl RelayOrder {
 }
 
 impl RelayPlace {
-    /// The neighbours to which the member hands keys on.
     pub(crate) fn takers(&self) -> impl Iterator<Item = &Neighbour> {
         self.takers.iter().flatten()
     }
@@ -200,7 +197,6 @@ impl RelayPlace {
         self.giver.iter().chain(self.takers())
     }
 
-    /// The keys that an envelope brings, and their number.
     fn keys<'k>(&'k self, group_key: &'k Key) -> ([&'k Key; KEYS], usize) {
         let mut keys = [group_key; KEYS];
         let edges = self.neighbours();
@@ -326,14 +322,12 @@ impl RelayLink {
         Ok(())
     }
 
-    /// Bytes of all keys held.
     pub(crate) fn key_bytes(&self) -> usize {
         self.membership.key_bytes() + self.place.neighbours().count() * Key::BYTES
     }
 }
 
 impl<'m> Letter<'m> {
-    /// Reads a letter.
     pub(crate) fn read(message: &Message<'_>, body: &mut Reader<'m>) -> Result<Self, Error> {
         let from_member = matches!(message.header().sender, PartyId::Member(_));
         if message.header().kind != if from_member { TOKEN } else { LETTER } {

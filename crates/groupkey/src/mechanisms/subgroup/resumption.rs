@@ -31,7 +31,6 @@ use crate::wire::Message;
 /// message.
 pub(crate) const REQUEST: u8 = 6;
 
-/// Whether the message is such a request.
 pub(crate) fn is_request(message: &Message<'_>) -> bool {
     let header = message.header();
     (header.operation, header.kind) == (Operation::CatchUp, REQUEST)
@@ -47,7 +46,6 @@ pub(crate) struct Enrolled {
 }
 
 impl Enrolled {
-    /// Reads the message in which the controller lists them.
     pub(crate) fn read(message: &Message<'_>) -> Result<Self, Error> {
         let mut body = message.body();
         let (first, next) = (body.number32()?, body.number32()?);

@@ -45,7 +45,6 @@ impl Occupancy {
         }
     }
 
-    /// A slot gets a member, or loses it.
     pub(crate) fn set(&mut self, slot: u32, occupied: bool) {
         self.grow(slot);
         let mut node = self.leaf(slot);
@@ -56,7 +55,6 @@ impl Occupancy {
         }
     }
 
-    /// The filling below a node of the whole tree.
     pub(crate) fn filling(&self, node: u32) -> Filling {
         let root_depth = self.bits - self.height;
         let root = 1 << root_depth;

@@ -13,10 +13,8 @@ use crate::identity::{GroupId, PartyId};
 use crate::outbox::Outbox;
 use crate::protection::Protection;
 
-/// The depth of the trees.
 pub(crate) const DEPTH: u32 = 7;
 
-/// Slots that are often next to each other.
 pub(crate) fn slots() -> impl Strategy<Value = BTreeSet<u32>> {
     let ranges = prop::collection::vec((0..1_u32 << DEPTH, 1..40_u32), 0..6);
     ranges.prop_map(|ranges| {

@@ -66,7 +66,6 @@ use crate::scheme::{Claims, Parameter, Parties, Profile, Provenance, Recovery, S
 use crate::secret::{Key, List};
 use crate::wire::Message;
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "cfkm",
     "CFKM, centralized flat key management",
@@ -108,7 +107,6 @@ const BITS: Parameter = Parameter {
     range: (7, 24),
 };
 
-/// The controller.
 #[derive(Debug)]
 pub(crate) struct Controller {
     bits: u32,
@@ -121,7 +119,6 @@ pub(crate) struct Controller {
 
 state!(Controller { group, table, traffic_key } if is_whole);
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     bits: u32,
@@ -468,7 +465,6 @@ fn refreshing_key(cx: &mut Context<'_>, old: &Key, traffic_key: &Key) -> Key {
     cx.derive(old, "groupkey cfkm refresh", traffic_key.as_bytes())
 }
 
-/// Returns the group key that belongs to a traffic key.
 fn group_key(cx: &mut Context<'_>, profile: Profile, epoch: Epoch, traffic_key: &Key) -> Key {
     if profile.is_published() {
         traffic_key.clone()

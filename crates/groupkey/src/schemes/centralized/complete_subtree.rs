@@ -39,7 +39,6 @@ use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Claims, Departures, Parties, Provenance, Recovery, Scheme};
 use crate::secret::{Key, List};
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "cs",
     "CS, complete subtree",

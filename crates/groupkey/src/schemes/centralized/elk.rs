@@ -86,7 +86,6 @@ use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "elk",
     "ELK, efficient large-group key distribution",
@@ -136,7 +135,6 @@ const RIGHT: Parameter = Parameter {
     range: (8, 128),
 };
 
-/// The controller.
 #[derive(Debug)]
 pub(crate) struct Controller {
     lengths: ShareLengths,
@@ -145,7 +143,6 @@ pub(crate) struct Controller {
 
 state!(Controller { lkh });
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     lengths: ShareLengths,
@@ -417,7 +414,6 @@ impl ShareLengths {
         Self([&LEFT, &RIGHT].map(|parameter| configuration.value(parameter)))
     }
 
-    /// Bytes of a pair of contributions in a message.
     fn pair(self) -> usize {
         self.0.map(bytes).iter().sum()
     }
@@ -478,7 +474,6 @@ fn first_key(cx: &mut Context<'_>, only_child: &Key, epoch: Epoch) -> Key {
     cx.derive_for(epoch, only_child, "groupkey elk first")
 }
 
-/// What a child with this key contributes to the key of the node above it.
 fn share(cx: &mut Context<'_>, child: &Key, old: &Key, bits: u32) -> Key {
     let whole = cx.hash_with(child, "groupkey elk share", old.as_bytes());
     cx.shorten(&whole, bits)
@@ -490,7 +485,6 @@ fn mask(cx: &mut Context<'_>, child: &Key, epoch: Epoch, bits: u32) -> Key {
     cx.shorten(&whole, bits)
 }
 
-/// A node's new key.
 fn combine(cx: &mut Context<'_>, old: &Key, shares: &[Key; 2]) -> Key {
     let mut context = zeroize::Zeroizing::new([0; 2 * Key::BYTES]);
     context[..Key::BYTES].copy_from_slice(shares[0].as_bytes());

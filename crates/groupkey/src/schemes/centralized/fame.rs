@@ -103,7 +103,6 @@ use crate::party::Operation;
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Assumption, Claims, MEMBERS, Parties, Provenance, Recovery, Scheme};
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "fame",
     "FAME, attribute-based encryption by periods",

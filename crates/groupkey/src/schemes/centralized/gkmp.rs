@@ -44,7 +44,6 @@ use crate::scheme::{Claims, MEMBERS, Parties, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 use crate::wire::Message;
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "gkmp",
     "GKMP, group key management protocol",
@@ -66,7 +65,6 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
     Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
 ]);
 
-/// The controller.
 #[derive(Debug, Default)]
 pub(crate) struct Controller {
     group: ServedGroup,
@@ -76,7 +74,6 @@ pub(crate) struct Controller {
 
 state!(Controller { group, wrapping_key });
 
-/// A member.
 #[derive(Debug, Default)]
 pub(crate) struct Member {
     membership: ServedMembership,

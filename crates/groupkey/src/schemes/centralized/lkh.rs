@@ -195,7 +195,6 @@ const DERIVED: Parameter = Parameter {
     range: (0, 1),
 };
 
-/// The controller.
 #[derive(Debug)]
 pub(crate) struct Controller {
     strategy: Strategy,
@@ -635,7 +634,6 @@ impl Controller {
         (0..self.group.roster.slots() as u32).filter(|&slot| self.group.roster.is_joined(slot))
     }
 
-    /// Gives a key node a new key.
     fn renew(&mut self, cx: &mut Context<'_>, node: Node) {
         self.keys.renew(cx, &mut self.tree, node);
     }
@@ -666,6 +664,5 @@ struct Change {
     /// The node under whose old key the new key is wrapped, and which the continuing members hold:
     /// the node itself or, if it had no key, its only child so far.
     from: Node,
-    /// The old key of `from`.
     old: Key,
 }

@@ -82,7 +82,6 @@ use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::secret::{Key, List};
 use crate::wire::Message;
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "lkh-plus",
     "LKH+, logical key hierarchy, joins by a one-way function",
@@ -129,7 +128,6 @@ const CREATION: Parameter = Parameter {
     range: (0, 1),
 };
 
-/// The controller.
 #[derive(Debug)]
 pub(crate) struct Controller {
     creation: Creation,
@@ -148,7 +146,6 @@ pub(crate) enum Creation {
     Incremental,
 }
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(super) lkh: lkh::Member,

@@ -94,7 +94,6 @@ use crate::scheme::{Assumption, Claims, Configuration, Parties, Provenance, Reco
 use crate::secret::Key;
 use crate::wire::Reader;
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "nishat",
     "Nishat, group-oriented encryption",
@@ -118,7 +117,6 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
     Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
 ]);
 
-/// The controller.
 #[derive(Debug)]
 pub(crate) struct Controller {
     capacity: u32,
@@ -197,7 +195,6 @@ impl Controller {
         }
     }
 
-    /// Sends the members in these slots their secret keys.
     fn send_secret_keys(&mut self, cx: &mut Context<'_>, slots: &[u32]) {
         let mut exponents = Vec::with_capacity(slots.len());
         for &slot in slots {

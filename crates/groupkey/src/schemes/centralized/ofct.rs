@@ -72,7 +72,6 @@ use crate::schemes::centralized::lkh_plus::{self, Creation};
 use crate::secret::{Key, List};
 use crate::wire::Message;
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "ofct",
     "OFCT, one-way function chain tree",
@@ -95,7 +94,6 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
     Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
 ]);
 
-/// The controller.
 #[derive(Debug)]
 pub(crate) struct Controller {
     lkh_plus: lkh_plus::Controller,
@@ -103,7 +101,6 @@ pub(crate) struct Controller {
 
 state!(Controller { lkh_plus });
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     lkh_plus: lkh_plus::Member,

@@ -80,7 +80,6 @@ use crate::scheme::{Claims, MEMBERS, Parties, Profile, Provenance, Recovery, Sch
 use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "oft",
     "OFT, one-way function tree",
@@ -105,12 +104,10 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
     Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
 ]);
 
-/// The controller.
 #[derive(Debug)]
 pub(crate) struct Controller {
     profile: Profile,
     group: ServedGroup,
-    /// The secrets of the leaves, by slot.
     leaves: List<Key>,
     /// The secrets of the nodes above the leaves.
     tree: KeyTree,
@@ -132,7 +129,6 @@ impl PartyState for Controller {
     }
 }
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     profile: Profile,
@@ -250,7 +246,6 @@ impl Controller {
         draft.send();
     }
 
-    /// Sends a member all secrets that it holds.
     fn send_path(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {
         let roster = &self.group.roster;
         let mut levels = Vec::with_capacity(LEVELS);
@@ -275,7 +270,6 @@ impl Controller {
         self.tree.members_below(half, &self.group.roster).next()
     }
 
-    /// Returns the two children of a key node.
     fn children(&self, node: Node) -> Option<[Node; 2]> {
         let mut children = self.tree.children(node, &self.group.roster);
         Some([children.next()?, children.next()?])
@@ -545,7 +539,6 @@ fn wrapping_key(cx: &mut Context<'_>, secret: &Key) -> Key {
     cx.derive(secret, "groupkey oft wrap", &[])
 }
 
-/// Returns the group key that belongs to a root's secret.
 fn group_key(cx: &mut Context<'_>, epoch: Epoch, root: &Key) -> Key {
     cx.derive_for(epoch, root, "groupkey oft group key")
 }

@@ -111,7 +111,6 @@ use crate::schemes::centralized::s2rp::messages::{
 use crate::secret::Key;
 use crate::wire::Reader;
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "s2rp",
     "S2RP, secure and scalable rekeying protocol",
@@ -176,7 +175,6 @@ const STORED: Parameter = Parameter {
     range: (0, 2),
 };
 
-/// The controller.
 #[derive(Debug)]
 pub(crate) struct Controller {
     profile: Profile,
@@ -259,7 +257,6 @@ impl Controller {
         &mut self.chains[usize::from(level)]
     }
 
-    /// Begins a node's chain. Returns the key that the node had.
     fn anchor(&mut self, cx: &mut Context<'_>, node: Node) -> Key {
         let epoch = self.lkh.group.epoch.next();
         let key = self.chains(node.level).anchor(cx, node.index as usize, epoch);

@@ -51,7 +51,6 @@ use crate::scheme::{Claims, MEMBERS, Parties, Profile, Provenance, Recovery, Sch
 use crate::secret::Key;
 use crate::wire::Message;
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "sbsa-r",
     "SBSA-R, stand-in for SBSA: a star that masks",

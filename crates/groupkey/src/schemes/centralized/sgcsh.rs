@@ -116,7 +116,6 @@ use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::secret::{Key, List};
 use crate::wire::Message;
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "sgcsh",
     "SGCSH, secure group communication with self-healing",
@@ -158,7 +157,6 @@ const SESSIONS: Parameter = Parameter {
     range: (4, 10_000),
 };
 
-/// Which keys of the chains are kept.
 const CHAIN: Parameter = Parameter {
     name: "chain",
     meaning: "0 stored: all of a generation's chains is kept; 1 lazy: computed when needed",
@@ -176,7 +174,6 @@ const SINGLE: Parameter = Parameter {
     range: (0, 1),
 };
 
-/// The controller.
 #[derive(Debug)]
 pub(crate) struct Controller {
     profile: Profile,
@@ -191,7 +188,6 @@ pub(crate) struct Controller {
 
 state!(Controller { lkh, chains, joins, since } if is_whole);
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     profile: Profile,

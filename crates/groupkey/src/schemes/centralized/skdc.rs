@@ -31,7 +31,6 @@ use crate::scheme::{Claims, MEMBERS, Parties, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 use crate::wire::Message;
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "skdc",
     "SKDC, simple key distribution center",

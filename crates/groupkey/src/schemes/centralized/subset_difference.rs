@@ -262,7 +262,6 @@ fn key_below(cx: &mut Context<'_>, mut label: Key, at: u32, hole: u32) -> Key {
     cx.derive(&label, "groupkey sd key", &[])
 }
 
-/// Derives the label of a node from that of the node above it.
 fn label_below(cx: &mut Context<'_>, label: &Key, node: u32) -> Key {
     let side = if node.is_multiple_of(2) { "groupkey sd left" } else { "groupkey sd right" };
     cx.derive(label, side, &[])

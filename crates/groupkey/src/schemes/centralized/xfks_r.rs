@@ -65,7 +65,6 @@ use crate::scheme::{Claims, MEMBERS, Parameter, Parties, Profile, Provenance, Re
 use crate::secret::Key;
 use crate::wire::Message;
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "xfks-r",
     "XFKS-R, stand-in for XFKS: a star with costly masks",
@@ -107,7 +106,6 @@ const ITERATIONS: Parameter = Parameter {
     range: (1, 1_000),
 };
 
-/// The controller.
 #[derive(Debug)]
 pub(crate) struct Controller {
     masking: Masking,
@@ -118,7 +116,6 @@ pub(crate) struct Controller {
 
 state!(Controller { group, traffic_key });
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     masking: Masking,
@@ -283,12 +280,10 @@ impl Party for Member {
     }
 }
 
-/// Returns the traffic key of the epoch that begins with a join.
 fn after_join(cx: &mut Context<'_>, masking: Masking, epoch: Epoch, traffic_key: &Key) -> Key {
     masking.stretch(cx, traffic_key, "xfks join", epoch)
 }
 
-/// Returns the group key that belongs to a traffic key.
 fn group_key(cx: &mut Context<'_>, profile: Profile, epoch: Epoch, traffic_key: &Key) -> Key {
     if profile.is_published() {
         traffic_key.clone()

@@ -49,7 +49,6 @@ use crate::party::Operation;
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Claims, Provenance, Recovery, Scheme};
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::contributory(
     "cka",
     "CKA, Boyd's conference key agreement",
@@ -66,5 +65,4 @@ pub(crate) const SCHEME: Scheme = Scheme::contributory(
     Growth::of(Role::Sponsor, Form::Linear, &[Operation::Create]),
 ]);
 
-/// A member.
 pub(crate) type Member = agreement::AgreementMember<Run>;

@@ -61,7 +61,6 @@ use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{CONTRIBUTORY, Configuration, Profile, Provenance, Recovery, Scheme};
 use crate::secret::{Key, List};
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::contributory(
     "ckd",
     "CKD, central distribution by the oldest member",
@@ -77,7 +76,6 @@ pub(crate) const SCHEME: Scheme = Scheme::contributory(
     Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
 ]);
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     view: View,
@@ -102,10 +100,13 @@ const ANSWER: u8 = 5;
 enum Run {
     /// None, or the keys alone.
     None,
-    /// An offer.
     Offer,
     /// The keys, after it answered an offer.
-    Paired { offer: Element, secret: Exponent, key: Key },
+    Paired {
+        offer: Element,
+        secret: Exponent,
+        key: Key,
+    },
     /// The shares of the members that are not paired yet, which are last in the roster, or of all
     /// other members. Each share is stored with the key of the pair.
     Shares(Own, Session, List<Option<(Other, Key)>>),
@@ -126,7 +127,6 @@ impl Member {
         }
     }
 
-    /// Begins an operation in which a new controller pairs with every member.
     fn pair(&mut self, cx: &mut Context<'_>, change: MembershipChange) {
         self.run = if change.roster().first() == Some(self.view.me()) {
             let own = Own::draw(cx);

@@ -110,7 +110,6 @@ use crate::scheme::{CONTRIBUTORY, Claims, Configuration, Profile, Provenance, Re
 use crate::secret::{Key, List};
 use crate::wire::Message;
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::contributory(
     "d-lkh",
     "D-LKH, a key tree without a key server",

@@ -88,7 +88,6 @@ use crate::scheme::{Claims, Configuration, Profile, Provenance, Recovery, Scheme
 use crate::secret::Key;
 use crate::wire::Message;
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::contributory(
     "d-oft",
     "D-OFT, a one-way function tree without a key server",

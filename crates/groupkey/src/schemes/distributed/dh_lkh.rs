@@ -54,7 +54,6 @@ use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{CONTRIBUTORY, Configuration, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::contributory(
     "dh-lkh",
     "DH-LKH, Diffie-Hellman in a key tree made level by level",
@@ -76,7 +75,6 @@ pub(crate) const SCHEME: Scheme = Scheme::contributory(
     Growth::of(Role::Sponsor, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
 ]);
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member(TreePeer);
 
@@ -130,7 +128,6 @@ impl Knowledge for Member {
     }
 }
 
-/// Returns the depth of the leaf at a place in a left-balanced tree of this many leaves.
 fn left_balanced_depth(mut place: usize, mut leaves: usize) -> usize {
     let mut depth = 0;
     while leaves > 1 {

@@ -49,7 +49,6 @@ use crate::scheme::{CONTRIBUTORY, Configuration, Profile, Provenance, Recovery, 
 use crate::secret::Key;
 use crate::wire::{Header, Message};
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::contributory(
     "gdh1",
     "GDH.1, group Diffie-Hellman, up and down",
@@ -65,7 +64,6 @@ pub(crate) const SCHEME: Scheme = Scheme::contributory(
     Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
 ]);
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     view: View,

@@ -99,7 +99,6 @@ pub(crate) enum Distribution {
     Relay,
 }
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     peer: GdhPeer,

@@ -61,7 +61,6 @@ use crate::scheme::{CONTRIBUTORY, Configuration, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 use crate::wire::{Header, Message};
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::contributory(
     "gdh3",
     "GDH.3, group Diffie-Hellman, factored out",
@@ -77,7 +76,6 @@ pub(crate) const SCHEME: Scheme = Scheme::contributory(
     Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
 ]);
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     peer: GdhPeer,

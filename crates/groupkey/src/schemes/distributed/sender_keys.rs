@@ -56,7 +56,6 @@ use crate::party::Operation;
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{CONTRIBUTORY, Claims, Provenance, Recovery, Scheme};
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::contributory(
     "sender-keys",
     "Sender keys, as messengers use them",
@@ -74,5 +73,4 @@ pub(crate) const SCHEME: Scheme = Scheme::contributory(
     Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
 ]);
 
-/// A member.
 pub(crate) type Member = agreement::AgreementMember<Run>;

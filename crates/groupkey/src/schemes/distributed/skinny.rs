@@ -54,7 +54,6 @@ use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{CONTRIBUTORY, Configuration, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::contributory(
     "str",
     "STR, group Diffie-Hellman in a skinny tree",
@@ -72,7 +71,6 @@ pub(crate) const SCHEME: Scheme = Scheme::contributory(
     Growth::of(Role::Sponsor, Form::Constant, &[Operation::Add]),
 ]);
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member(TreePeer);
 

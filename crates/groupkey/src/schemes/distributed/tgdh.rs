@@ -61,7 +61,6 @@ use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{CONTRIBUTORY, Configuration, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::contributory(
     "tgdh",
     "TGDH, tree-based group Diffie-Hellman",
@@ -80,11 +79,9 @@ pub(crate) const SCHEME: Scheme = Scheme::contributory(
     Growth::of(Role::Sponsor, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
 ]);
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     peer: TreePeer,
-    /// The creation under way.
     chain: Option<CreationChain>,
 }
 

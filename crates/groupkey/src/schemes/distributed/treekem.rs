@@ -108,7 +108,6 @@ use crate::scheme::{Assumption, Configuration, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 use crate::wire::Message;
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::contributory(
     "treekem",
     "TreeKEM, the ratchet tree of MLS",
@@ -141,7 +140,6 @@ const OPERATIONS: &[Operation] = &[
     Operation::Partition,
 ];
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     me: MemberId,

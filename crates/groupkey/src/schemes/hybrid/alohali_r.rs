@@ -54,7 +54,6 @@ use crate::scheme::{Claims, MEMBERS, Parties, Profile, Provenance, Recovery, SUB
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "alohali-r",
     "Alohali-R, a stand-in for Alohali et al.",
@@ -80,7 +79,6 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
     Growth::of(Role::Member, Form::Constant, &[Operation::Create]),
 ]);
 
-/// The controller.
 #[derive(Debug)]
 pub(crate) struct Controller {
     distributor: distributor::Distributor,
@@ -88,7 +86,6 @@ pub(crate) struct Controller {
 
 state!(Controller { distributor });
 
-/// A subgroup's controller.
 #[derive(Debug)]
 pub(crate) struct SubgroupController {
     profile: Profile,
@@ -99,7 +96,6 @@ pub(crate) struct SubgroupController {
 
 state!(SubgroupController { subgroup, area_key });
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     profile: Profile,

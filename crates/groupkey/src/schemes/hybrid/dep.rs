@@ -77,7 +77,6 @@ use crate::scheme::{Claims, MEMBERS, Parties, Profile, Provenance, Recovery, SUB
 use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "dep",
     "DEP, dual encryption protocol",
@@ -107,7 +106,6 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
     Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
 ]);
 
-/// The controller.
 #[derive(Debug)]
 pub(crate) struct Controller {
     profile: Profile,
@@ -120,7 +118,6 @@ pub(crate) struct Controller {
 
 state!(Controller { domain, master, inner_keys } if is_whole);
 
-/// A subgroup's controller.
 #[derive(Debug)]
 pub(crate) struct SubgroupController {
     profile: Profile,
@@ -133,7 +130,6 @@ pub(crate) struct SubgroupController {
 
 state!(SubgroupController { subgroup, outer_key, layer });
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     profile: Profile,
@@ -671,7 +667,6 @@ const fn piece_length(cx: &Context<'_>) -> usize {
     4 + cx.wrapped_length(1)
 }
 
-/// Parses the pieces, one for each member.
 fn read_pieces<'p>(cx: &Context<'_>, pieces: &'p [u8]) -> Result<SortedRecords<'p>, Error> {
     SortedRecords::parse(pieces, cx.wrapped_length(1))
 }

@@ -54,7 +54,6 @@ use crate::wire::{Message, Reader};
 pub(crate) use crate::mechanisms::subgroup::area::AreaMember;
 pub(crate) use crate::mechanisms::subgroup::distributor::Distributor;
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "igkmp",
     "IGKMP, intra-domain group key management protocol",
@@ -82,7 +81,6 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
     Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
 ]);
 
-/// A subgroup's controller.
 #[derive(Debug)]
 pub(crate) struct SubgroupController {
     pub(super) area: Area,

@@ -70,7 +70,6 @@ use crate::scheme::{Claims, Law, MEMBERS, Parties, Provenance, Recovery, SUBGROU
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "iolus",
     "Iolus, independent subgroups",
@@ -102,23 +101,19 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
     Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
 ]);
 
-/// The controller.
 #[derive(Debug)]
 pub(crate) struct Controller {
     domain: Domain,
     top_key: Key,
-    /// The epoch of each subgroup.
     epochs: Vec<Epoch>,
 }
 
 state!(Controller { domain, top_key, epochs } if is_whole);
 
-/// A subgroup's controller.
 #[derive(Debug)]
 pub(crate) struct SubgroupController {
     /// The group key in it is the key of this subgroup.
     subgroup: Subgroup,
-    /// Shared by the subgroup controllers.
     top_key: Key,
     /// The numbers of messages in the subgroup, and of messages among the subgroup controllers.
     inside: Numbers,
@@ -127,14 +122,12 @@ pub(crate) struct SubgroupController {
 
 state!(SubgroupController { subgroup, top_key, inside, across });
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     /// The group key in it is the key of the subgroup.
     membership: ServedMembership,
     /// The key of the last message since the subgroup's key changed.
     message_key: Option<Key>,
-    /// Whether this member began that message.
     own: bool,
     numbers: Numbers,
 }
@@ -362,7 +355,6 @@ impl Party for SubgroupController {
         }
     }
 
-    /// Returns the subgroup's key, in the subgroup's own epochs.
     fn group_key(&self) -> Option<(Epoch, &Key)> {
         self.subgroup.membership.group_key()
     }
@@ -507,7 +499,6 @@ impl Party for Member {
 
 /// The body that carries the key of a message.
 struct Envelope<'m> {
-    /// The member that began the message.
     origin: MemberId,
     number: u32,
     wrapped: &'m [u8],
@@ -574,7 +565,6 @@ impl Numbers {
         self.sent + 1 >= Self::LIMIT
     }
 
-    /// Sends the key of a message with the next number.
     fn send(
         &mut self,
         cx: &mut Context<'_>,

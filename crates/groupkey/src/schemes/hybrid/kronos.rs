@@ -70,7 +70,6 @@ use crate::wire::{Message, Reader};
 
 pub(crate) use crate::mechanisms::subgroup::area::AreaMember;
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "kronos",
     "Kronos, periodic rekeying",
@@ -113,7 +112,6 @@ const RESEED: Parameter = Parameter {
     range: (0, 10_000),
 };
 
-/// The controller.
 #[derive(Debug)]
 pub(crate) struct Controller {
     profile: Profile,
@@ -124,7 +122,6 @@ pub(crate) struct Controller {
 
 state!(Controller { domain, chain });
 
-/// A subgroup's controller.
 #[derive(Debug)]
 pub(crate) struct SubgroupController {
     reseed: u32,
@@ -431,13 +428,11 @@ impl Party for SubgroupController {
 }
 
 impl Chain {
-    /// Returns the chain of the next period.
     fn next(&self, cx: &mut Context<'_>) -> Self {
         let value = cx.derive(&self.master, "groupkey kronos period", self.value.as_bytes());
         Self { master: self.master.clone(), value, since: self.since }
     }
 
-    /// Returns the group key of the present period.
     fn group_key(&self, cx: &mut Context<'_>, profile: Profile, epoch: Epoch) -> Key {
         if profile.is_published() {
             self.value.clone()

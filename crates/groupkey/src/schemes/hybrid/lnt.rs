@@ -70,7 +70,6 @@ use crate::scheme::{Claims, MEMBERS, Parties, Profile, Provenance, Recovery, SUB
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "lnt",
     "LNT, logical neighbour tree",
@@ -197,7 +196,6 @@ fn send_key(cx: &mut Context<'_>, subgroup: &Subgroup, slot: u32, operation: Ope
         .send();
 }
 
-/// Takes the group key that [`send_key`] sent.
 fn receive_key(
     cx: &mut Context<'_>,
     message: &Message<'_>,
@@ -216,7 +214,6 @@ fn receive_key(
     Ok(())
 }
 
-/// Returns whether a position is `top` or below it.
 fn is_in_tree_of(top: u64, mut position: u64) -> bool {
     while position > top {
         position = (position - 1) / 2;

@@ -76,7 +76,6 @@ use crate::wire::{Message, Reader};
 pub(crate) use timeline::Session;
 use timeline::{Promise, Span, Timeline, epoch_of};
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "marks",
     "MARKS, arbitrarily revealed key sequences",
@@ -124,7 +123,6 @@ const PLANNED: Parameter = Parameter {
     range: (0, 1 << DEPTH.range.1),
 };
 
-/// The controller.
 #[derive(Debug)]
 pub(crate) struct Controller {
     session: Session,
@@ -137,7 +135,6 @@ pub(crate) struct Controller {
 
 state!(Controller { domain, timeline, granted } if is_whole);
 
-/// A subgroup's controller.
 #[derive(Debug)]
 pub(crate) struct SubgroupController {
     session: Session,
@@ -149,7 +146,6 @@ pub(crate) struct SubgroupController {
 
 state!(SubgroupController { subgroup, timeline, promised } if is_whole);
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     session: Session,
@@ -181,7 +177,6 @@ impl Controller {
             && self.granted.values().all(|&span| self.session.has(span))
     }
 
-    /// Moves the clock to a period of the session.
     fn enter(&mut self, cx: &mut Context<'_>, period: u32) {
         if let Some(key) = self.timeline.enter(cx, self.session.profile, period) {
             self.domain.enter_next(cx, key);
@@ -296,7 +291,6 @@ impl SubgroupController {
         self.timeline.is_of(self.session) && promised.all(|span| self.session.has(span))
     }
 
-    /// Opens the seeds of the rest of the session.
     fn open_session(
         &self,
         cx: &mut Context<'_>,
@@ -308,7 +302,6 @@ impl SubgroupController {
         Timeline::open(cx, self.session.profile, shared, message, rest, wrapped)
     }
 
-    /// Moves the clock to a period of the session.
     fn enter(&mut self, cx: &mut Context<'_>, period: u32) {
         if let Some(key) = self.timeline.enter(cx, self.session.profile, period) {
             self.subgroup.membership.enter(cx, epoch_of(period), key);
@@ -372,7 +365,6 @@ impl SubgroupController {
 pub(crate) enum Promises {
     /// The same interval for all members of the creation.
     Common(Span),
-    /// An interval for each member.
     Each(Vec<(MemberId, Span)>),
 }
 
@@ -578,7 +570,6 @@ impl Party for Member {
     }
 }
 
-/// Returns the session that a configuration describes.
 fn session(configuration: &Configuration) -> Session {
     Session::new(configuration.profile(), configuration.value(&DEPTH))
 }

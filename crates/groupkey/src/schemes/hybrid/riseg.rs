@@ -73,7 +73,6 @@ use crate::scheme::{Claims, MEMBERS, Parties, Profile, Provenance, Recovery, SUB
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "riseg",
     "RiSeG, ring based secure group communication",

@@ -48,7 +48,6 @@ use crate::schemes::hybrid::igkmp;
 use crate::secret::Key;
 use crate::wire::Message;
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "segcom",
     "SeGCom, secure group communication in cluster trees",
@@ -92,7 +91,6 @@ pub(crate) struct SubgroupController {
 
 state!(SubgroupController { igkmp });
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     igkmp: igkmp::AreaMember,
@@ -164,7 +162,6 @@ impl SubgroupController {
         Self { igkmp: igkmp::SubgroupController::new(profile, id) }
     }
 
-    /// Hands a member's request on to the controller.
     fn hand_up(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let member = message.from_member()?;
         let mut body = message.body();
@@ -181,7 +178,6 @@ impl SubgroupController {
         Ok(())
     }
 
-    /// Hands the controller's answer on to the member.
     fn hand_down(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let subgroup = &self.igkmp.area.subgroup;
         let mut body = message.body();
@@ -243,7 +239,6 @@ impl Member {
         self.nonce = Some(nonce);
     }
 
-    /// Takes the answer to its own request.
     fn take_answer(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let igkmp = &mut self.igkmp;
         message.require_sender(igkmp.membership.server())?;
@@ -325,7 +320,6 @@ fn unwrap<const KEYS: usize>(
     Ok(keys)
 }
 
-/// Returns the nonce of an answer.
 fn successor(nonce: &Key) -> Key {
     Key::from_bytes(u128::from_be_bytes(*nonce.as_bytes()).wrapping_add(1).to_be_bytes())
 }

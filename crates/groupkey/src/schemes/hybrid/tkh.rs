@@ -60,7 +60,6 @@ use crate::wire::{Message, Reader};
 
 pub(crate) use crate::mechanisms::subgroup::distributor::Distributor;
 
-/// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
     "tkh",
     "TKH, topological key hierarchy",
@@ -108,7 +107,6 @@ pub(crate) struct SubgroupController {
 
 state!(SubgroupController { subgroup, subtree_key, sibling_keys } if is_whole);
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     membership: ServedMembership,
@@ -130,7 +128,6 @@ const REQUEST: u8 = 3;
 /// Carries the keys that an eviction changes, under the key of a sibling set that lost no member.
 const REPLACE: u8 = 4;
 
-/// Returns the topic of a sibling set. Topics of subgroups have lower numbers.
 const fn siblings_topic(subgroup: SubgroupId, set: u32) -> SubsetId {
     SubsetId(1 << 31 | subgroup.0 << 16 | set)
 }

@@ -44,15 +44,11 @@ pub(crate) struct Forgery {
     pub(crate) message: usize,
     /// Whether it is addressed to whom it is offered.
     pub(crate) readdress: bool,
-    /// The epoch.
     pub(crate) epoch: Option<u64>,
-    /// The operation's number.
     pub(crate) operation: Option<u8>,
-    /// The number of the kind of message.
     pub(crate) kind: Option<u8>,
     /// The sender, as parties are numbered on the wire.
     pub(crate) sender: Option<i64>,
-    /// The body.
     pub(crate) body: Body,
 }
 
@@ -64,20 +60,16 @@ pub(crate) enum Body {
     Genuine,
     /// Put these bytes there.
     Bytes(Vec<u8>),
-    /// Put these items there.
     Items(Vec<Item>),
     /// Change a byte, by its place (modulo the length).
     Changed(usize, u8),
 }
 
-/// An item of a body.
 #[derive(Clone, Debug)]
 pub(crate) enum Item {
-    /// The head of an array.
     Array(u64),
     /// A byte string.
     Bytes(Vec<u8>),
-    /// A number.
     Number(u64),
 }
 
@@ -113,7 +105,6 @@ impl Transcript {
         replay
     }
 
-    /// The number of messages that were sent.
     pub(crate) fn messages(&self) -> usize {
         self.messages.len()
     }
@@ -215,7 +206,6 @@ impl Replay<'_> {
         self.offer(&[genuine, &vec![0; more]].concat())
     }
 
-    /// Offers a forgery.
     pub(crate) fn forge(&mut self, forgery: &Forgery) -> Result<(), Error> {
         let genuine = self.transcript.message(forgery.message);
         self.offer(&forgery.make(genuine, self.id))

@@ -37,7 +37,6 @@ pub(crate) struct Stage {
     /// Who has yet to be told that somebody is dead.
     reports: Vec<(u32, u32)>,
     doom: Option<Doom>,
-    /// Deliveries to each member so far.
     deliveries: BTreeMap<u32, usize>,
     keys: Vec<Key>,
 }
@@ -99,12 +98,10 @@ impl Stage {
         Self { profile: Profile::Published, ..self }
     }
 
-    /// With rules for joining and evicting.
     pub(crate) fn ruled(self, rules: Rules) -> Self {
         Self { rules, ..self }
     }
 
-    /// With a group of these members.
     pub(crate) fn with(mut self, members: &[u32]) -> Self {
         self.create(members);
         self.settle();
@@ -291,7 +288,6 @@ impl Stage {
         &self.topic
     }
 
-    /// What was sent to one member alone.
     pub(crate) fn letters(&self, member: u32) -> &[Vec<u8>] {
         self.sent.get(&member).map_or(&[], Vec::as_slice)
     }

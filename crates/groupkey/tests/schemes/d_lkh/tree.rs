@@ -48,7 +48,6 @@ impl Tree {
         }
     }
 
-    /// How many nodes this member is the leftmost leaf of.
     pub(crate) fn levels_led_by(&self, member: u32) -> u64 {
         match self {
             Self::Leaf(_) => 0,

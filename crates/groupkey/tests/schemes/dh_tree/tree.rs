@@ -9,7 +9,6 @@ pub(crate) enum Tree {
 }
 
 impl Tree {
-    /// The tree of a new group.
     pub(crate) fn created(id: &str, n: u32) -> Self {
         if id == "dh-lkh" {
             return Self::left_balanced(0, n);
@@ -88,7 +87,6 @@ impl Tree {
         }
     }
 
-    /// Without these members, however they went.
     pub(crate) fn without(&self, leavers: &BTreeSet<u32>) -> Self {
         let mut tree = self.clone();
         leavers.iter().for_each(|&leaver| _ = tree.leave(leaver));

@@ -13,7 +13,6 @@ use serde::Serialize;
 use super::{DemoGroup, Epoch, PATIENCE, PartyEvent, TimedEvent, ended};
 use crate::failure::Failure;
 
-/// What came of a change.
 #[derive(Debug, Serialize)]
 struct Changed {
     operation: &'static str,
@@ -26,7 +25,6 @@ struct Changed {
     everywhere_ms: f64,
     /// Group messages that members sent before, during and after the change.
     messages: u64,
-    /// How many of them all other members heard.
     heard_by_all: u64,
     /// How often a member did not hear one.
     lost: u64,

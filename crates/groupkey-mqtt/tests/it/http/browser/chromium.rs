@@ -12,7 +12,6 @@ use tempfile::TempDir;
 
 pub(crate) struct Browser {
     process: Child,
-    /// Goes with the browser.
     _folder: TempDir,
     commands: File,
     answers: BufReader<File>,
@@ -74,7 +73,6 @@ impl Browser {
         Some(browser)
     }
 
-    /// The value of an expression in the page, or of its promise.
     pub(crate) fn ask(&mut self, expression: &str) -> Value {
         let parameters =
             json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });

@@ -9,7 +9,6 @@ pub(crate) use bls12_381::{
 use sha2_for_hashing::Sha256;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 
-/// Returns the scalar in this library's type.
 pub(crate) const fn native(scalar: &Scalar) -> &Scalar {
     scalar
 }

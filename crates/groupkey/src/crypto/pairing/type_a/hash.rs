@@ -34,7 +34,6 @@ fn point(counter: u32, domain: &[u8], message: &[u8]) -> Option<Affine> {
     (!bool::from(cleared.is_identity())).then_some(cleared)
 }
 
-/// Multiplies by the cofactor, which takes every point into the group.
 fn cofactor_times(point: &Affine) -> JacobianPoint {
     let cofactor: &U384 = &COFACTOR;
     let bits = (0..COFACTOR_BITS).rev().map(|place| bool::from(cofactor.bit(place)));

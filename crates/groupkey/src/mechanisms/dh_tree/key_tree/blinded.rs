@@ -10,7 +10,6 @@ use crate::party::{KeyFingerprint, KeyNode};
 use crate::secret::Key;
 
 impl DhKeyTree {
-    /// The blinded key of a node, encoded, as received.
     pub(crate) fn blinded(&self, node: usize) -> Option<&[u8]> {
         self.nodes[node].known.then(|| &self.blinded[node * self.width..][..self.width])
     }
@@ -19,12 +18,10 @@ impl DhKeyTree {
         self.nodes[node].known
     }
 
-    /// Bytes of an encoded blinded key.
     pub(crate) const fn width(&self) -> usize {
         self.width
     }
 
-    /// Bytes of all blinded keys.
     pub(crate) fn stored_bytes(&self) -> usize {
         (2 * self.len() - 2) * self.width
     }
@@ -49,7 +46,6 @@ impl DhKeyTree {
         }
     }
 
-    /// Forgets the blinded keys from a changed node up.
     pub(crate) fn forget_up(&mut self, node: usize) {
         let mut at = Some(node);
         while let Some(node) = at {

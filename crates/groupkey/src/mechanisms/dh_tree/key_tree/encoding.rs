@@ -64,7 +64,6 @@ impl DhKeyTree {
         Ok(tree)
     }
 
-    /// The tree with these leaves at these depths, if there is one.
     pub(crate) fn of(
         shape: Shape,
         width: usize,
@@ -101,7 +100,6 @@ impl DhKeyTree {
         Some(tree)
     }
 
-    /// The depths of the leaves, from left to right.
     pub(crate) fn depths(&self) -> Vec<usize> {
         let mut depths = Vec::with_capacity(self.len());
         let mut waiting = vec![(self.root, 0)];

@@ -6,7 +6,6 @@ fn tree(shape: Shape, members: u32) -> DhKeyTree {
     DhKeyTree::of_all(shape, 1, &(1..=members).map(MemberId).collect::<Vec<_>>())
 }
 
-/// Like [`tree`], with blinded keys.
 fn filled(shape: Shape, members: core::ops::RangeInclusive<u32>) -> DhKeyTree {
     let members: Vec<_> = members.map(MemberId).collect();
     let mut tree = DhKeyTree::of_all(shape, 1, &members);

@@ -24,7 +24,6 @@ fn group() -> Group {
     RelayFixture::of_strangers(Box::new(Distributor::new(1)), subgroup, members)
 }
 
-/// Gives a command, and holds back all messages that follow from it.
 fn hold_back(group: &mut Group, command: Command<'_>) -> Vec<PostedMessage> {
     group.begin(command);
     core::iter::from_fn(|| group.next()).collect()

@@ -29,18 +29,15 @@ pub(crate) struct RelayFixture<S, M> {
     rng: ChaCha20Rng,
 }
 
-/// A message.
 #[derive(Clone, Debug)]
 pub(crate) struct PostedMessage {
     pub(crate) to: Recipient,
     channel: Channel,
     pub(crate) bytes: Vec<u8>,
-    /// Where its body begins.
     pub(crate) body: usize,
 }
 
 impl<S: Party, M: Party> RelayFixture<S, M> {
-    /// A group of all these members.
     pub(crate) fn new(controller: Box<dyn Party>, subgroup: S, members: Vec<M>) -> Self {
         let everybody: Vec<_> = (0..members.len() as u32).map(MemberId).collect();
         let mut stage = Self::of_strangers(controller, subgroup, members);
@@ -62,7 +59,6 @@ impl<S: Party, M: Party> RelayFixture<S, M> {
         }
     }
 
-    /// Gives the controller a command, and delivers all messages.
     pub(crate) fn command(&mut self, command: Command<'_>) {
         self.begin(command);
         self.settle();
@@ -81,7 +77,6 @@ impl<S: Party, M: Party> RelayFixture<S, M> {
         self.step(PartyId::Controller, |cx, party| cx.command(party, command)).unwrap();
     }
 
-    /// Takes the next message that is on its way.
     pub(crate) fn next(&mut self) -> Option<PostedMessage> {
         self.queue.pop_front()
     }

@@ -66,7 +66,6 @@ pub(crate) trait RelayScheme: PartyState + fmt::Debug + Send {
         body: &mut Reader<'_>,
     ) -> Result<Self::Carried, Error>;
 
-    /// Hands a letter on.
     fn hand_on(
         &self,
         cx: &mut Context<'_>,
@@ -94,10 +93,8 @@ pub(crate) trait RelayScheme: PartyState + fmt::Debug + Send {
 /// Positions of members in the line.
 pub(crate) type Positions = [Option<u32>; ENVELOPES - 1];
 
-/// No position.
 const NOWHERE: Positions = [None; ENVELOPES - 1];
 
-/// A subgroup's controller.
 #[derive(Debug)]
 pub(crate) struct SubgroupController<R> {
     pub(crate) relay: R,
@@ -107,7 +104,6 @@ pub(crate) struct SubgroupController<R> {
 
 state!([R: RelayScheme] SubgroupController<R> { relay, subgroup, line } if is_whole);
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct RelayMember<R> {
     relay: R,

@@ -19,7 +19,6 @@ use crate::saved_state::state;
 use crate::scheme::Profile;
 use crate::secret::Key;
 
-/// The controller.
 #[derive(Debug)]
 pub(crate) struct Controller {
     client: Client,
@@ -89,7 +88,6 @@ impl Controller {
         self.group.enter_next(cx, group_key);
     }
 
-    /// Draws a header for the current members. Returns it and its K.
     fn draw_header(&self, cx: &mut Context<'_>) -> (Header, Gt) {
         let t = cx.random_scalar();
         let setup = self.setup();

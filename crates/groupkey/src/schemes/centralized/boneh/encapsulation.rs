@@ -19,7 +19,6 @@ use crate::secret::Key;
 /// A member's elements that open headers, and the header of the current epoch.
 #[derive(Clone, Copy)]
 pub(super) struct Opening<'m> {
-    /// g_i.
     pub(super) base: &'m G1,
     /// u_(c,i).
     pub(super) combined: &'m G1,
@@ -27,7 +26,6 @@ pub(super) struct Opening<'m> {
 }
 
 impl Opening<'_> {
-    /// Draws a new key. Returns it and the header that carries it.
     pub(super) fn encapsulate(self, cx: &mut Context<'_>, epoch: Epoch) -> (Key, Vec<u8>) {
         let s = cx.random_scalar();
         let header =
@@ -84,7 +82,6 @@ pub(super) fn shared(
     Zeroizing::new(cx.pairings(&[(base, &header.c1), (&inverse, &header.c0)]))
 }
 
-/// Derives the key of a message from its K.
 pub(super) fn message_key(cx: &mut Context<'_>, epoch: Epoch, shared: &Gt) -> Key {
     let context = context(cx, epoch);
     cx.derive_from_gt(shared, "groupkey boneh message", &context)

@@ -19,7 +19,6 @@ use crate::scheme::Profile;
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
-/// A fat client.
 #[derive(Debug)]
 pub(crate) struct FatMember {
     profile: Profile,
@@ -33,14 +32,12 @@ pub(crate) struct FatMember {
     header: Option<Header>,
 }
 
-/// A thin client.
 #[derive(Debug)]
 pub(crate) struct ThinMember {
     profile: Profile,
     check: ElementCheck,
     membership: ServedMembership,
     own: Option<Own>,
-    /// g_i.
     base: Option<G1>,
     /// u_(c,i).
     combined: Option<Zeroizing<G1>>,

@@ -35,7 +35,6 @@ pub(super) const REQUEST: u8 = 2;
 /// Carries a member's two elements and the header.
 pub(super) const MEMBER: u8 = 3;
 
-/// The label of the group key's derivation.
 pub(super) const LABEL: &str = "groupkey boneh group key";
 
 /// Returns the context that the group key is bound to: the group and the epoch.

@@ -31,7 +31,6 @@ impl Setup {
         Self { alpha, gamma, hole, sum: cx.scalar(&[]) }
     }
 
-    /// Returns whether all exponents are of the same pairing.
     pub(super) fn is_of_one_pairing(&self) -> bool {
         let length = self.alpha.stored_bytes();
         [&self.gamma, &self.sum].iter().all(|exponent| exponent.stored_bytes() == length)
@@ -42,7 +41,6 @@ impl Setup {
         self.sum = self.sum.plus(&self.power(self.hole - index));
     }
 
-    /// Removes a member from the sum.
     pub(super) fn remove(&mut self, index: u32) {
         self.sum = self.sum.minus(&self.power(self.hole - index));
     }
@@ -53,7 +51,6 @@ impl Setup {
         self.hole = hole;
     }
 
-    /// Returns the exponent of g_k.
     pub(super) fn power(&self, k: u32) -> Scalar {
         self.alpha.power(k.into())
     }
@@ -100,7 +97,6 @@ pub(super) struct Powers {
 }
 
 impl Powers {
-    /// Prepares for about this many powers.
     pub(super) fn new(cx: &mut Context<'_>, expected: usize) -> Self {
         const WORTH_A_TABLE: usize = 16;
         let generator = cx.g1_generator();

@@ -76,7 +76,6 @@ impl Group {
         key
     }
 
-    /// Returns the refreshed keys that a party computes from old keys and the new traffic key.
     fn refresh(&mut self, old: &[Key], traffic_key: &Key, wrapped: &[Vec<u8>]) -> Vec<Key> {
         let keys = old.iter().zip(wrapped).enumerate().map(|(bit, (old, wrapped))| {
             let mut kek = Key::default();

@@ -9,9 +9,7 @@ use crate::identity::Epoch;
 pub(super) enum Attribute {
     /// A column, from 1 on.
     Column(u8),
-    /// Membership of this group.
     Group,
-    /// The period that began with this epoch.
     Period(Epoch),
 }
 

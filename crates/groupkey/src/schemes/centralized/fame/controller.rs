@@ -17,14 +17,12 @@ use crate::saved_state::state;
 use crate::scheme::Profile;
 use crate::secret::Key;
 
-/// The controller.
 #[derive(Debug)]
 pub(crate) struct Controller {
     profile: Profile,
     group: ServedGroup,
     /// Drawn with the first group.
     master: Option<AttributeMaster>,
-    /// The epoch with which the period began.
     period: Epoch,
     /// The link of the epoch, in the sound form.
     link: Key,

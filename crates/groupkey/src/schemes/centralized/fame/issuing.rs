@@ -35,7 +35,6 @@ pub(super) struct AttributeIssuer<'m> {
     hashes: [Hashes; ROWS],
 }
 
-/// What is drawn for one key.
 struct KeyRandomness {
     /// z1, z2, z3.
     z: [Scalar; 3],
@@ -52,7 +51,6 @@ struct PowerBase {
 /// Elements of each kind in a key: of "group", of the period, of the column 1.
 const ROWS: usize = 3;
 
-/// From this many powers on a table is made.
 const WORTH_A_TABLE: usize = 12;
 
 impl AttributeMaster {

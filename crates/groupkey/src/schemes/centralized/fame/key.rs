@@ -25,7 +25,6 @@ pub(super) struct AttributeKey {
 pub(super) struct PolicyKey {
     /// sk_0.
     begin: [G2; 3],
-    /// The products of the elements that the policy needs.
     products: [G1; 3],
 }
 
@@ -109,7 +108,6 @@ impl PolicyKey {
         Ok((Self { begin, products }, keys.get(length).cloned()))
     }
 
-    /// Returns the K of a ciphertext.
     pub(super) fn open(&self, cx: &mut Context<'_>, sealed: &AttributeCiphertext) -> Gt {
         let [group, period] = &sealed.rows;
         let quotients: [G1; 3] = core::array::from_fn(|l| {

@@ -16,13 +16,11 @@ use crate::scheme::Profile;
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     profile: Profile,
     check: ElementCheck,
     membership: ServedMembership,
-    /// The key for the present period.
     held: Option<PeriodKey>,
     /// The key that came for the next epoch, whose ciphertext is still to come.
     next: Option<PeriodKey>,
@@ -125,7 +123,6 @@ impl Member {
         Ok(())
     }
 
-    /// Reads a period and a key for it.
     fn read_key(
         &self,
         cx: &mut Context<'_>,

@@ -164,7 +164,6 @@ fn keys_open_what_those_of_another_implementation_opened() {
     }
 }
 
-/// Opens a ciphertext with a key that came over the wire.
 fn opened(cx: &mut Context<'_>, key: &AttributeKey, sealed: &AttributeCiphertext) -> Gt {
     let (kek, link) = (Key::from_bytes([1; 16]), Key::from_bytes([2; 16]));
     let wrapped = key.wrap(cx, &kek, Epoch(9), Some(&link));

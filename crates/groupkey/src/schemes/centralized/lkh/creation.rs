@@ -11,7 +11,6 @@ use crate::party::Operation;
 use crate::schemes::centralized::lkh::{Controller, Strategy};
 
 impl Controller {
-    /// Sends a new group its keys.
     pub(super) fn send_created(&self, cx: &mut Context<'_>) {
         match self.strategy {
             Strategy::Group => self.broadcast_tree(cx),

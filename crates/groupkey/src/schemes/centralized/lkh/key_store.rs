@@ -26,7 +26,6 @@ use crate::wire::Reader;
 /// Where the keys of the tree come from.
 #[derive(Debug)]
 pub(super) enum KeyStore {
-    /// From a master key.
     Derived {
         /// Drawn when the group is created, and kept as long as the group lives.
         master: Key,
@@ -47,7 +46,6 @@ impl KeyStore {
         }
     }
 
-    /// Returns a group that keeps its individual keys as this store keeps the keys of the tree.
     pub(super) fn group(&self) -> ServedGroup {
         match self {
             Self::Derived { .. } => ServedGroup::with_derived_keys(),
@@ -55,7 +53,6 @@ impl KeyStore {
         }
     }
 
-    /// Returns an empty tree for keys of this store.
     pub(super) const fn tree(&self, degree: u32) -> KeyTree {
         match self {
             Self::Derived { .. } => KeyTree::shape(degree),
@@ -88,7 +85,6 @@ impl KeyStore {
         }
     }
 
-    /// Gives a key node a new key.
     pub(super) fn renew(&mut self, cx: &mut Context<'_>, tree: &mut KeyTree, node: Node) {
         match self {
             Self::Derived { versions, .. } => {
@@ -109,7 +105,6 @@ impl KeyStore {
         }
     }
 
-    /// Drops the key of a node that was contracted.
     pub(super) fn drop_key(&self, tree: &mut KeyTree, node: Node) {
         if matches!(self, Self::Stored) {
             tree.set_key(node, Key::default());
@@ -165,7 +160,6 @@ impl PartyState for KeyStore {
     }
 }
 
-/// Returns a version of a node's key. `derive` makes it from the master key.
 fn node_key(node: Node, version: u32, derive: impl FnOnce(&'static str, &[u8]) -> Key) -> Key {
     let mut context = [0; 8];
     context[..4].copy_from_slice(&node.id().to_be_bytes());

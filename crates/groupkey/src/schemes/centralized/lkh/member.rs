@@ -14,7 +14,6 @@ use crate::schemes::centralized::lkh::strategy::{REQUEST, Strategy};
 use crate::secret::{Key, List};
 use crate::wire::Message;
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     strategy: Strategy,

@@ -67,7 +67,6 @@ pub(super) struct DecryptionKey {
 }
 
 impl MasterKey {
-    /// Draws a master key.
     pub(super) fn new(cx: &mut Context<'_>) -> Self {
         let [alpha, beta, eta] = core::array::from_fn(|_| cx.random_scalar());
         let inverse = cx.invert_scalar(&beta).expect("a random scalar is not zero");
@@ -124,7 +123,6 @@ impl MasterKey {
         keys
     }
 
-    /// Returns the public key for k.
     pub(super) fn public_key(&self, cx: &mut Context<'_>, k: &Scalar) -> PublicKey {
         let generator = cx.g2_generator();
         let [first, second] =

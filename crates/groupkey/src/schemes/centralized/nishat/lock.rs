@@ -23,7 +23,6 @@ use crate::wire::Reader;
 pub(super) struct PrimeLock {
     /// By slot. The prime of a member that left stays until the slot is used again.
     primes: Vec<Prime>,
-    /// The product of the current members' primes.
     product: Integer,
     a: Integer,
     k: Integer,
@@ -57,7 +56,6 @@ impl PrimeLock {
         Ok(())
     }
 
-    /// Draws a prime for a slot, and returns it as an exponent.
     pub(super) fn assign(&mut self, cx: &mut Context<'_>, slot: u32) -> Scalar {
         let slot = slot as usize;
         if self.primes.len() <= slot {
@@ -67,7 +65,6 @@ impl PrimeLock {
         cx.scalar(self.primes[slot].as_bytes())
     }
 
-    /// Makes room for exactly this many slots.
     pub(super) fn reserve(&mut self, slots: usize) {
         let more = slots.saturating_sub(self.primes.len());
         if more > self.primes.len() / 8 {
@@ -75,7 +72,6 @@ impl PrimeLock {
         }
     }
 
-    /// Returns the prime of an occupied slot.
     pub(super) fn prime(&self, slot: u32) -> &Prime {
         &self.primes[slot as usize]
     }
@@ -86,20 +82,17 @@ impl PrimeLock {
         self.renew(cx, None);
     }
 
-    /// Locks for one more slot.
     pub(super) fn add(&mut self, cx: &mut Context<'_>, slot: u32) {
         self.product = cx.multiply_by_prime(&self.product, &self.primes[slot as usize]);
         self.renew(cx, None);
     }
 
-    /// Locks for one slot less.
     pub(super) fn remove(&mut self, cx: &mut Context<'_>, slot: u32) {
         let prime = &self.primes[slot as usize];
         self.product = cx.divide_by_prime(&self.product, prime).expect("it is a factor");
         self.renew(cx, Some(slot));
     }
 
-    /// Returns k as an exponent.
     pub(super) fn exponent(&self, cx: &mut Context<'_>) -> Scalar {
         let mut bytes = self.k.to_bytes();
         let k = cx.scalar(&bytes);
@@ -205,7 +198,6 @@ pub(super) fn unmask_own(
     Ok(mask(cx, individual, confirmation, &Key::from_bytes(*own)))
 }
 
-/// Returns the exponent k that belongs to a seed.
 pub(super) fn seeded_exponent(cx: &mut Context<'_>, seed: &Key) -> Scalar {
     cx.scalar_from_key(seed, "groupkey nishat k")
 }

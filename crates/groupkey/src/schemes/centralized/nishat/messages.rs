@@ -30,7 +30,6 @@ pub(super) const LOCK: u8 = 2;
 /// In the deployment phase: carries the secret key.
 pub(super) const SECRET_KEY: u8 = 1;
 
-/// Derives the group key of an epoch.
 pub(super) fn group_key(
     cx: &mut Context<'_>,
     epoch: Epoch,

@@ -269,7 +269,6 @@ impl Group {
         assert!(!changed || members.values().all(|member| member.group_key() == key));
     }
 
-    /// Returns the group key.
     fn key(&self) -> Key {
         self.controller.group_key().expect("there is a group").1.clone()
     }
@@ -297,7 +296,6 @@ impl Group {
         })
     }
 
-    /// Returns the seed that a member gets from a broadcast.
     fn seed(&self, broadcast: &[u8], id: u32) -> Key {
         let enrolment = self.members[&id].membership.enrolment().unwrap();
         let (lock, slot) = (lock_of(broadcast), enrolment.slot);
@@ -366,7 +364,6 @@ fn prime_of(member: &Member) -> &Prime {
     member.secret.as_ref().and_then(|secret| secret.prime.as_ref()).expect("the form has primes")
 }
 
-/// Returns the confirmation of a broadcast in `sound`.
 fn confirmation_of(broadcast: &[u8]) -> Key {
     Key::from_bytes(items(broadcast)[3].try_into().unwrap())
 }

@@ -14,7 +14,6 @@ use crate::identity::Epoch;
 use crate::saved_state::state;
 use crate::secret::{Key, List};
 
-/// Chains by their places.
 #[derive(Debug)]
 pub(crate) struct Chains {
     length: u16,
@@ -23,7 +22,6 @@ pub(crate) struct Chains {
     keys: List<Key>,
     /// Number of keys above the anchor that were given out.
     used: Vec<u16>,
-    /// The epoch for which the anchor was made.
     anchored: Vec<Epoch>,
 }
 
@@ -35,7 +33,6 @@ impl Chains {
         Self { length, stored, keys: List::new(), used: Vec::new(), anchored: Vec::new() }
     }
 
-    /// Begins a new chain. Returns its anchor.
     pub(crate) fn anchor(&mut self, cx: &mut Context<'_>, place: usize, epoch: Epoch) -> Key {
         self.extend_to(place);
         self.used[place] = 0;
@@ -71,18 +68,15 @@ impl Chains {
         self.used[place] == self.length
     }
 
-    /// Returns the epoch for which a chain was begun.
     pub(crate) fn anchored(&self, place: usize) -> Epoch {
         self.anchored[place]
     }
 
-    /// Wipes a chain.
     pub(crate) fn clear(&mut self, place: usize) {
         let room = self.room();
         self.keys[place * room..][..room].fill(Key::default());
     }
 
-    /// Returns whether there is a chain at a place.
     pub(crate) fn has(&self, place: usize) -> bool {
         place < self.used.len()
     }
@@ -99,7 +93,6 @@ impl Chains {
         if self.stored { usize::from(self.length) } else { 1 }
     }
 
-    /// Makes room for the chains up to a place.
     fn extend_to(&mut self, place: usize) {
         let count = place + 1;
         if count <= self.used.len() {
@@ -118,7 +111,6 @@ impl Chains {
     }
 }
 
-/// Returns the key below another one in its chain.
 pub(crate) fn step(cx: &mut Context<'_>, key: &Key) -> Key {
     cx.hash(key, "groupkey chain")
 }

@@ -16,7 +16,6 @@ use crate::schemes::centralized::s2rp::hash_chains::{leads_to, step};
 use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     profile: Profile,
@@ -273,7 +272,6 @@ fn read_levels<'a>(body: &mut Reader<'a>) -> Result<&'a [u8], Error> {
     Ok(levels)
 }
 
-/// Reads records. There may be none.
 fn read_records<'a>(cx: &Context<'_>, body: &mut Reader<'a>) -> Result<Option<NewKeys<'a>>, Error> {
     let records = body.bytes()?;
     match records.is_empty() {

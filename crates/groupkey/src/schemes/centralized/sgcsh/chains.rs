@@ -48,7 +48,6 @@ pub(super) struct History {
     pub(super) sessions: u64,
     /// The last backward key of the previous generation, if sessions of it are covered.
     pub(super) end: Option<Key>,
-    /// The backward key of the epoch.
     pub(super) backward: Key,
     /// Epochs with their forward keys, from which the later ones follow.
     pub(super) starts: List<(u64, Key)>,
@@ -77,7 +76,6 @@ saved!(Generation { last, starts, end });
 saved!(Tables { first, forward, backward });
 
 impl Chains {
-    /// Creates empty chains, for generations of this many sessions.
     pub(super) fn new(sessions: u32, keep: Keep, single: bool) -> Self {
         Self {
             sessions: u64::from(sessions),
@@ -90,7 +88,6 @@ impl Chains {
         }
     }
 
-    /// Returns whether there is a forward chain.
     pub(super) const fn has_forward(&self) -> bool {
         !self.single
     }
@@ -148,7 +145,6 @@ impl Chains {
         self.fill_tables(cx);
     }
 
-    /// Begins the forward chain again with this epoch.
     pub(super) fn begin_forward(&mut self, cx: &mut Context<'_>, epoch: u64, forward: Key) {
         self.present.starts.push((epoch, forward.clone()));
         self.now = (epoch, forward);
@@ -185,7 +181,6 @@ impl Chains {
         self.present.end = (epoch, key);
     }
 
-    /// Returns the backward key of the current epoch.
     pub(super) fn backward(&self, cx: &mut Context<'_>) -> Key {
         self.present_backward(cx, self.now.0)
     }
@@ -284,7 +279,6 @@ impl Chains {
         Some(chains)
     }
 
-    /// Returns the number of keys held.
     pub(super) fn key_count(&self) -> usize {
         let generations = self.previous.iter().chain([&self.present]);
         let starts = |known: &Generation| if self.single { 0 } else { known.starts.len() };
@@ -305,7 +299,6 @@ impl Chains {
         Some(starts)
     }
 
-    /// Returns the forward key of an epoch of a generation.
     fn forward(&self, cx: &mut Context<'_>, of: &Generation, epoch: u64) -> Key {
         if self.single { Key::default() } else { of.forward(cx, epoch) }
     }
@@ -369,7 +362,6 @@ impl Chains {
         }
     }
 
-    /// Returns the session key that belongs to a forward and a backward key.
     fn combine(&self, cx: &mut Context<'_>, forward: &Key, backward: &Key, epoch: u64) -> Key {
         let key = if self.single { backward.clone() } else { cx.xor(forward, backward) };
         let context = [cx.group().0.to_be_bytes(), epoch.to_be_bytes()];
@@ -412,7 +404,6 @@ impl Generation {
 }
 
 impl Tables {
-    /// Returns the key of an epoch in one of the two tables.
     fn get<'t>(&self, table: &'t [Key], epoch: u64) -> Option<&'t Key> {
         table.get(usize::try_from(epoch.checked_sub(self.first)?).ok()?)
     }
@@ -425,7 +416,6 @@ impl Tables {
     }
 }
 
-/// Returns the key this many steps further along a chain.
 fn steps(cx: &mut Context<'_>, key: &Key, label: &'static str, count: u64) -> Key {
     (0..count).fold(key.clone(), |key, _| cx.hash(&key, label))
 }

@@ -180,7 +180,6 @@ impl Group {
     }
 }
 
-/// Returns both profiles, with two chains and with one.
 fn forms() -> impl Iterator<Item = (Profile, bool)> {
     Profile::ALL.into_iter().flat_map(|profile| [(profile, false), (profile, true)])
 }

@@ -26,7 +26,6 @@ pub(super) struct News<'a> {
     pub(super) newcomer: Option<u32>,
     /// The slot that is freed, and the records.
     pub(super) removal: Option<(u32, &'a [u8])>,
-    /// The masked keys of the chains.
     pub(super) masked: &'a [u8],
     /// What follows from the session key.
     pub(super) confirmation: Confirmation,
@@ -185,7 +184,6 @@ pub(super) fn follow_removal(
     Ok(path)
 }
 
-/// Returns the target and the masked key of the record under a node.
 fn find(records: &[u8], under: Node) -> Option<(Node, Key)> {
     let (records, _) = records.as_chunks::<RECORD>();
     records.iter().find_map(|record| {

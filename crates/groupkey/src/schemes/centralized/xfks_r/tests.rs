@@ -110,7 +110,6 @@ fn group_key_of(cx: &mut Context<'_>, profile: Profile, epoch: Epoch, key: &Key)
     group_key(cx, profile, epoch, key)
 }
 
-/// Returns a genuine notice with another epoch and another commitment.
 fn forged_notice(notice: &[u8], epoch: Epoch, commitment: &Key) -> Vec<u8> {
     let (mut header, body) = crate::wire::parse_header(notice).unwrap();
     header.epoch = epoch;

@@ -338,7 +338,6 @@ impl Run {
 
 const SESSION: &str = "groupkey bd session";
 
-/// Returns what was read, if the body has nothing left.
 fn finished<T>(read: T, body: Reader<'_>) -> Result<T, Error> {
     body.finish().map(|()| read)
 }

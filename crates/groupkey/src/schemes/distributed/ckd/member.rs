@@ -98,7 +98,6 @@ impl Member {
         self.open(cx, header.epoch, roster, wrapped, bonds)
     }
 
-    /// Asks the controller for the keys that this member missed.
     pub(super) fn ask(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
         let controller = self.view.roster().first().ok_or(Misuse::NotCreated)?;
         if controller == self.view.me() {

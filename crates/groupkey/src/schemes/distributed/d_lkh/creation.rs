@@ -12,7 +12,6 @@ use crate::party::Operation;
 use crate::wire::Message;
 
 impl Member {
-    /// Takes the command `Create`.
     pub(super) fn create(
         &mut self,
         cx: &mut Context<'_>,

@@ -29,7 +29,6 @@ impl Member {
         self.begin_merging(cx, change, altered, Round::of(0))
     }
 
-    /// Takes the command `Merge`.
     pub(super) fn merge(
         &mut self,
         cx: &mut Context<'_>,

@@ -16,7 +16,6 @@ use crate::party::Operation;
 use crate::secret::{Key, List};
 use crate::wire::Message;
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(super) view: View,
@@ -79,7 +78,6 @@ pub(super) struct Change {
     pub(super) outcome: Outcome,
     /// The half of the new tree that stays as it is and that this member is in.
     pub(super) half: usize,
-    /// The member that sends the keys.
     pub(super) from: MemberId,
     /// Whether the keys come over the channel of the pair, for this member to hand on.
     pub(super) by_hand: bool,
@@ -160,7 +158,6 @@ impl Place {
         self.inside.checked_sub(1).and_then(|level| share.keys.get(level))
     }
 
-    /// Returns the keys that stay with the new keys on top.
     pub(super) fn with(&self, share: &Share, new: &[Key]) -> List<Key> {
         let mut keys = List::from(&share.keys[..self.kept]);
         keys.append(new);

@@ -39,7 +39,6 @@ impl Secrets {
         &self.own[level]
     }
 
-    /// Returns the blinded secret of the node at a level.
     pub(super) fn blinded(&self, cx: &mut Context<'_>, level: usize) -> Key {
         blind(cx, &self.own[level])
     }

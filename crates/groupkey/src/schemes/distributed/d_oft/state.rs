@@ -12,7 +12,6 @@ use crate::mechanisms::membership::pairs::Pairs;
 use crate::party::Operation;
 use crate::secret::{Key, List};
 
-/// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(super) view: View,
@@ -105,7 +104,6 @@ impl Change {
         self.from == self.outcome.sponsor
     }
 
-    /// Returns whether this member's half is renewed.
     pub(super) fn is_renewed(&self) -> bool {
         self.repaired && !self.outcome.tree.is_within(self.half, self.base)
     }
@@ -115,7 +113,6 @@ impl Change {
         self.outcome.tree.levels_within(path, self.half)
     }
 
-    /// Returns the levels at which the other half was renewed.
     pub(super) fn renewed_beside(&self, path: &[PathLevel]) -> Vec<usize> {
         let above = |level: &PathLevel| self.outcome.tree.is_within(self.base, level.child);
         let levels = path.iter().enumerate().filter(|&(_, level)| self.repaired && above(level));
@@ -159,7 +156,6 @@ impl Change {
 #[derive(Debug)]
 pub(super) struct Creation {
     pub(super) outcome: Outcome,
-    /// The secrets, as far up as they are known.
     pub(super) secrets: Secrets,
     /// The blinded secret of the highest known node, as it was sent.
     pub(super) blinded: Key,

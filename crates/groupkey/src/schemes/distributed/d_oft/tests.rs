@@ -18,7 +18,6 @@ use crate::outbox::{Channel, Outbox, Recipient};
 use crate::protection::Protection;
 use crate::schemes::catalogue::scheme;
 
-/// The long-term keys that this party has and knows.
 struct LongTermKeys(PartyId);
 
 impl LongTermKeys {
@@ -43,7 +42,6 @@ struct Table {
     members: Vec<(MemberId, Member)>,
     former: Vec<Member>,
     rng: ChaCha20Rng,
-    /// The group key and the members of every epoch.
     epochs: Vec<(Key, Vec<MemberId>)>,
 }
 

@@ -30,7 +30,6 @@ pub(crate) struct Run {
 #[derive(Debug)]
 pub(crate) struct Kept {
     pairs: Pairs,
-    /// The chain keys by place.
     chains: List<Key>,
 }
 

@@ -50,7 +50,6 @@ impl EpochSecrets {
 }
 
 impl Transcript {
-    /// The hash of the transcript with one change more.
     pub(super) fn with(&self, cx: &mut Context<'_>, change: &[u8]) -> [u8; 32] {
         cx.digest("groupkey confirmed transcript", &[&self.interim, change])
     }

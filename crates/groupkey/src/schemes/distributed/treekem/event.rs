@@ -31,8 +31,9 @@ pub(super) struct Change {
 pub(super) enum Part {
     /// It makes the commit, or the group.
     Sponsors,
-    /// It takes the commit of this sponsor.
-    Stays { sponsor: MemberId },
+    Stays {
+        sponsor: MemberId,
+    },
     /// It waits for a welcome.
     Joins(Box<Joiner>),
 }
@@ -40,13 +41,11 @@ pub(super) enum Part {
 /// The public keys of a joining member, encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KeyPackage {
-    /// The key of its leaf.
     pub(super) leaf: Vec<u8>,
     /// The key to which its welcome is encrypted, once.
     pub(super) init: Vec<u8>,
 }
 
-/// A commit as it was received.
 #[derive(Debug)]
 pub(super) struct Commit {
     pub(super) path: Vec<u8>,
@@ -72,7 +71,6 @@ impl Change {
     }
 }
 
-/// Returns the length of an encoded public key.
 pub(super) const fn public_bytes(cx: &Context<'_>) -> usize {
     cx.kem_lengths().public
 }

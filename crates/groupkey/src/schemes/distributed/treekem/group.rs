@@ -15,7 +15,6 @@ use crate::mechanisms::ratchet_tree::{FilteredNode, RatchetTree};
 use crate::operation::Operation;
 use crate::secret::{Key, List};
 
-/// The group in one epoch.
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) epoch: Epoch,
@@ -34,7 +33,6 @@ pub(super) struct Update<'u> {
     pub(super) operation: Operation,
     pub(super) epoch: Epoch,
     pub(super) committer: MemberId,
-    /// Who joins, with the key of the leaf.
     pub(super) joining: Vec<(MemberId, &'u [u8])>,
     pub(super) leaving: &'u [MemberId],
     /// What a returning member encrypted; empty otherwise.
@@ -46,7 +44,6 @@ pub(super) struct Made {
     /// Its path in bytes; empty without one.
     pub(super) path: Vec<u8>,
     pub(super) joiner_secret: Key,
-    /// The group context of the new epoch.
     pub(super) context: Vec<u8>,
     /// The secrets of the nodes of the path, from below, and the nodes.
     pub(super) path_secrets: List<Key>,
@@ -317,7 +314,6 @@ impl Group {
         nodes
     }
 
-    /// The lowest step that a leaf is below.
     pub(super) fn place_of(&self, leaf: usize, steps: &[FilteredNode]) -> Option<usize> {
         steps.iter().position(|step| self.tree.covers(step.beside, leaf))
     }

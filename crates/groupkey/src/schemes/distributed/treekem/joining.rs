@@ -46,7 +46,6 @@ struct Welcome<'w> {
 }
 
 impl Joiner {
-    /// Draws the keys of a joining member.
     pub(super) fn new(
         cx: &mut Context<'_>,
         founder: Option<MemberId>,
@@ -68,7 +67,6 @@ impl Joiner {
         draft.bytes(&self.keys.leaf).bytes(&self.keys.init).send();
     }
 
-    /// The public keys.
     pub(super) const fn keys(&self) -> &KeyPackage {
         &self.keys
     }

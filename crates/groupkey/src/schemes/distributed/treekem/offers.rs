@@ -66,7 +66,6 @@ impl WelcomeOffers {
         offer.confirmation = confirmation.or(offer.confirmation);
     }
 
-    /// The offers of which everything was heard.
     pub(super) fn complete(&self) -> impl Iterator<Item = (&WelcomeOffer, &[u8], &[u8; 32])> {
         self.0.iter().filter_map(|offer| {
             Some((offer, offer.welcome.as_deref()?, offer.confirmation.as_ref()?))

@@ -114,7 +114,6 @@ impl Member {
         Ok(())
     }
 
-    /// Takes the commit of a member that comes back.
     pub(super) fn receive_return(
         &mut self,
         cx: &mut Context<'_>,

@@ -50,7 +50,6 @@ impl Group {
         self.command(Command::Add(MemberId(id)));
     }
 
-    /// Evicts a member and returns it with the keys that it had.
     fn evict(&mut self, id: u32) -> Member {
         let evicted = self.members.remove(&id).unwrap();
         self.command(Command::Remove(MemberId(id)));

@@ -49,7 +49,6 @@ impl Group {
         self.deliver(&sent);
     }
 
-    /// Lets all clocks tick.
     fn tick(&mut self) {
         let mut sent = self.command(PartyId::Controller, Command::Rekey);
         for id in 0..2 {

@@ -25,7 +25,6 @@ fn keys_of(member: &RelayMember<Tree>) -> Vec<Key> {
     keys
 }
 
-/// Returns whether one of the keys opens any wrapped keys in a message, at any offset.
 fn opens(group: &mut Group, keys: &[Key], message: &PostedMessage) -> bool {
     let mut opened = false;
     let mut epochs = Vec::new();

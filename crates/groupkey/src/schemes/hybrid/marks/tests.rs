@@ -97,7 +97,6 @@ impl Group {
         Ok(sent.collect())
     }
 
-    /// Returns all keys that follow from these timelines.
     fn computable(&mut self, timelines: &[&Timeline]) -> BTreeSet<[u8; 16]> {
         let mut keys = BTreeSet::new();
         let mut outbox = Outbox::new();

@@ -75,7 +75,6 @@ impl Session {
         Self { profile, depth }
     }
 
-    /// Returns the number of periods.
     pub(super) const fn periods(self) -> u32 {
         1 << self.depth
     }
@@ -92,7 +91,6 @@ impl Session {
         ordered.then(|| Span { first: (first.0 - 1) as u32, last: (last.0 - 1) as u32 })
     }
 
-    /// Returns the period of an epoch.
     pub(super) fn period(self, epoch: Epoch) -> Result<u32, Error> {
         let span = self.span(epoch, epoch).ok_or(Misbehaviour::Malformed)?;
         Ok(span.first)
@@ -104,7 +102,6 @@ impl Session {
         Ok(span.first)
     }
 
-    /// Returns whether a span is in the session.
     pub(super) const fn has(self, span: Span) -> bool {
         span.first <= span.last && span.last < self.periods()
     }
@@ -116,7 +113,6 @@ impl Session {
 }
 
 impl Timeline {
-    /// Creates the timeline that follows from the seeds of a span.
     pub(super) fn new(cx: &mut Context<'_>, profile: Profile, span: Span, seeds: &[Key]) -> Self {
         let mut timeline = Self { seeds: List::with_capacity(seeds.len()), leaves: List::new() };
         let seeds = span.cover().zip(seeds).map(|(node, key)| Seed { node, key: key.clone() });
@@ -131,7 +127,6 @@ impl Timeline {
         timeline
     }
 
-    /// Opens the wrapped seeds of a span.
     pub(super) fn open(
         cx: &mut Context<'_>,
         profile: Profile,
@@ -145,7 +140,6 @@ impl Timeline {
         Ok(Self::new(cx, profile, span, &seeds))
     }
 
-    /// Returns whether all nodes are in the tree of a session.
     pub(super) fn is_of(&self, session: Session) -> bool {
         let is_node = |&Node { first, height }: &Node| {
             height <= session.depth
@@ -240,7 +234,6 @@ impl Span {
         u64::from(self.first) << 32 | u64::from(self.last)
     }
 
-    /// Returns what is left of the span in a period.
     pub(super) fn from(self, period: u32) -> Option<Self> {
         (period <= self.last).then(|| Self { first: self.first.max(period), last: self.last })
     }
@@ -260,10 +253,8 @@ impl Span {
 }
 
 impl Promise {
-    /// No promise.
     pub(super) const NONE: Self = Self { first: 1, last: 0 };
 
-    /// Returns the promised periods.
     pub(super) fn span(self) -> Option<Span> {
         let (first, last) = (self.first.into(), self.last.into());
         (first <= last).then_some(Span { first, last })
@@ -277,7 +268,6 @@ impl From<Span> for Promise {
     }
 }
 
-/// Returns the epoch of a period.
 pub(super) const fn epoch_of(period: u32) -> Epoch {
     Epoch(period as u64 + 1)
 }
@@ -287,7 +277,6 @@ fn child(cx: &mut Context<'_>, key: &Key, right: bool) -> Key {
     cx.hash(key, if right { "groupkey marks right" } else { "groupkey marks left" })
 }
 
-/// Appends all keys below a seed.
 fn expand(cx: &mut Context<'_>, seed: &Seed, leaves: &mut List<Key>) {
     let mut level = List::filled(seed.key.clone(), 1);
     for _ in 0..seed.node.height {
@@ -308,7 +297,6 @@ mod tests {
     use super::*;
 
     impl Timeline {
-        /// Returns all keys that follow from the held keys.
         pub(in super::super) fn all(&self, cx: &mut Context<'_>) -> List<Key> {
             let mut keys = self.leaves.clone();
             self.seeds.iter().rev().for_each(|seed| expand(cx, seed, &mut keys));
