@@ -114,11 +114,11 @@ fn a_large_group_is_measured_as_a_small_one() {
             repetitions: 2,
             ..BenchPlan::new(scheme(id).expect("in the catalogue"), vec![])
         };
-        let rows = measured(&plan, 20_000, &mut prices).rows;
-        assert_eq!(find(&rows, Activity::Remove, "member").members, 20_000);
+        let rows = measured(&plan, 4_000, &mut prices).rows;
+        assert_eq!(find(&rows, Activity::Remove, "member").members, 4_000);
         let sent: u64 = match id {
-            "skdc" => 20_000,
-            "lkh-group" => 20_000,
+            "skdc" => 4_000,
+            "lkh-group" => 4_000,
             _ => 55,
         };
         let row = find(&rows, Activity::Create, "controller");

@@ -748,7 +748,8 @@ fn members_have_the_keys_of_their_time_only() {
         };
         assert!(table.keys_from(&[]).is_empty(), "{}: who only listens", scheme.0);
         for one in 1..=6 {
-            for other in one..=6 {
+            // Each member alone, and with every third one.
+            for other in (one..=6).step_by(3) {
                 let coalition = [MemberId(one), MemberId(other)];
                 let theirs: Vec<_> = (0..table.epochs.len())
                     .filter(|&epoch| {

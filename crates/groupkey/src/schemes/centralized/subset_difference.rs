@@ -285,6 +285,7 @@ mod tests {
     use crate::mechanisms::subset_cover::tests::{DEPTH, cover, slots, subsets};
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
         fn members_are_covered_as_the_paper_has_it(occupied in slots()) {
             let whole = cover(&Differences { bits: DEPTH, layer: 1 }, &occupied);
