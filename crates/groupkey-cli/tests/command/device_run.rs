@@ -25,6 +25,7 @@ use crate::finished::{Folder, GROUPKEY, groupkey, groupkey_in, or_skip};
 /// Three devices on two architectures, and two hosts. The group changes fifty times in all: some
 /// while a device's network is cut, and some after another device was reset and resumed.
 #[test]
+#[ignore = "long: builds firmware, and needs QEMU and its targets"]
 fn devices_live_in_a_group_with_hosts() {
     const TEST: &str = "devices_live_in_a_group_with_hosts";
     let Some(()) = emulators(TEST) else { return };
@@ -96,6 +97,7 @@ fn devices_live_in_a_group_with_hosts() {
 /// A first start that was cut off in the middle of a write leaves half an identity, which nobody
 /// has seen. The device draws another, and keeps that.
 #[test]
+#[ignore = "long: builds firmware, and needs QEMU and its targets"]
 fn a_torn_identity_is_drawn_anew() {
     const TEST: &str = "a_torn_identity_is_drawn_anew";
     let Some(()) = emulators(TEST) else { return };

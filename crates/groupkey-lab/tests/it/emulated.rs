@@ -11,21 +11,25 @@ use groupkey_testkit::rig::{self, Settings};
 use groupkey_testkit::workbench::Handling;
 
 #[test]
+#[ignore = "long: builds firmware, and needs QEMU and its targets"]
 fn every_scheme_sends_on_a_cortex_m4_what_it_sends_here() {
     runs_every_scheme(Target::CortexM4);
 }
 
 #[test]
+#[ignore = "long: builds firmware, and needs QEMU and its targets"]
 fn every_scheme_sends_on_an_rv32imac_what_it_sends_here() {
     runs_every_scheme(Target::Rv32imac);
 }
 
 #[test]
+#[ignore = "long: builds firmware, and needs QEMU and its targets"]
 fn a_cortex_m4_executes_so_many_instructions() {
     executes_what_its_profile_says(Target::CortexM4);
 }
 
 #[test]
+#[ignore = "long: builds firmware, and needs QEMU and its targets"]
 fn an_rv32imac_executes_so_many_instructions() {
     executes_what_its_profile_says(Target::Rv32imac);
 }

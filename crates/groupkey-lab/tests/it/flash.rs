@@ -18,6 +18,7 @@ const SMALLEST: u64 = 24 * 1024;
 const TOLERANCE: f64 = 0.05;
 
 #[test]
+#[ignore = "long: builds firmware, and needs QEMU and its targets"]
 fn a_member_of_skdc_fits_in_24_kib_and_is_what_was_recorded() {
     let skdc = catalogue::scheme("skdc").expect("it is there");
     for target in Target::ALL {
@@ -46,6 +47,7 @@ fn a_member_of_skdc_fits_in_24_kib_and_is_what_was_recorded() {
 }
 
 #[test]
+#[ignore = "long: builds firmware, and needs QEMU and its targets"]
 fn a_centralized_scheme_links_no_curve_and_no_pairing() {
     let absent = ["curve25519", "ed25519", "bls12_381", "crypto_bigint", "dashu"];
     for target in Target::ALL {

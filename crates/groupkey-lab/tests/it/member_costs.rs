@@ -26,11 +26,13 @@ const AGAIN: [(&str, u32); 4] =
     [("skdc", 10_000), ("lkh-group", 100), ("igkmp", 100), ("tgdh", 10)];
 
 #[test]
+#[ignore = "long: builds firmware, and needs QEMU and its targets"]
 fn a_member_on_a_cortex_m4_costs_what_was_recorded() {
     costs_what_was_recorded(Target::CortexM4);
 }
 
 #[test]
+#[ignore = "long: builds firmware, and needs QEMU and its targets"]
 fn a_member_on_an_rv32imac_costs_what_was_recorded() {
     costs_what_was_recorded(Target::Rv32imac);
 }
@@ -55,6 +57,7 @@ fn costs_what_was_recorded(target: Target) {
 
 /// The image that runs there is the one of the tests above.
 #[test]
+#[ignore = "long: builds firmware, and needs QEMU and its targets"]
 fn a_member_in_suite_pq_checks_a_signature_on_both_processors() {
     for target in Target::ALL {
         // It fails if the member does not get the key that the member here gets.
