@@ -42,7 +42,6 @@ fn main() -> ! {
     process::exit(0)
 }
 
-/// Replays a recording. Takes its frames from `input`.
 fn replay(subject: &[u8], input: &mut Stdin) -> Result<(), Error> {
     let subject = ReplayedMember::from_frame(subject)?;
     let painted = painted(subject.suite);

@@ -82,7 +82,6 @@ impl Counter {
         (counted - f64::from(self.run(black_box(&mut || ()), calls))) / f64::from(calls)
     }
 
-    /// Returns what is counted during this many calls.
     #[inline(never)]
     fn run(&self, work: &mut dyn FnMut(), calls: u32) -> u32 {
         let before = (self.0)();

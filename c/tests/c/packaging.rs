@@ -72,7 +72,6 @@ fn manifests_have_the_documented_fields_only() {
     has_only("zephyr/samples/group/sample.yaml", &["tests", "sample.groupkey.group"], &fields);
 }
 
-/// What manifests name is there.
 #[test]
 fn paths_of_manifests_exist() {
     let module = manifest("zephyr/module.yml");

@@ -5,11 +5,9 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// An emulated board, and what builds for it.
 pub(crate) struct Board {
     /// What Rust calls it.
     pub(crate) target: &'static str,
-    /// The C compiler.
     pub(crate) compiler: &'static str,
     packages: &'static str,
     processor: &'static [&'static str],
@@ -42,12 +40,10 @@ pub(crate) const RV32IMAC: Board = Board {
 };
 
 impl Board {
-    /// The Debian packages that build and run for it.
     pub(crate) const fn packages(&self) -> &'static str {
         self.packages
     }
 
-    /// The options of the compiler, which also links.
     pub(crate) fn options(&self) -> Vec<String> {
         let [flash, ram] = self.memory;
         let symbols = [
@@ -79,7 +75,6 @@ pub(crate) fn emulated(board: &Board, program: &Path) -> Option<String> {
     Some(succeeded("the emulator", outcome.expect("it starts")))
 }
 
-/// Returns `Some` if Rust can build for a board.
 pub(crate) fn has_target(board: &Board) -> Option<()> {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let libraries = Command::new(rustc)
@@ -93,7 +88,6 @@ pub(crate) fn has_target(board: &Board) -> Option<()> {
     is_there.then_some(())
 }
 
-/// Builds the library. Returns where it is.
 pub(crate) fn library(arguments: &[&str]) -> PathBuf {
     let outcome = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["build", "--locked", "--target-dir", "../target/c", "--message-format=json"])
@@ -123,7 +117,6 @@ pub(crate) fn succeeded(what: &str, outcome: Output) -> String {
     out.into_owned()
 }
 
-/// Returns the folder of this crate.
 pub(crate) fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }

@@ -41,13 +41,11 @@ impl ServiceClient {
         Ok(Self { agent, address, token, token_file: token_file.to_owned() })
     }
 
-    /// Asks what is at this path below the service's group.
     pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         let group = self.group()?;
         self.fetch(&format!("{GROUPS}/{group}{path}"))
     }
 
-    /// Asks for an operation of the service's group.
     pub(crate) fn post<T: DeserializeOwned>(
         &self,
         path: &str,

@@ -38,7 +38,6 @@ impl Failure {
         Self::Evicted(Explanation { message: message.into(), help: None })
     }
 
-    /// Reports that the arguments or an input file are wrong.
     pub(crate) fn input(message: impl Into<String>) -> Self {
         Self::Input(Explanation { message: message.into(), help: None })
     }

@@ -86,7 +86,6 @@ impl HostEars {
     }
 }
 
-/// Returns the host of the work on this thread, if it has one.
 pub(crate) fn present() -> Option<HostEars> {
     HOST.with_borrow(Clone::clone)
 }

@@ -56,7 +56,6 @@ impl Write for BesideFiles<'_> {
     }
 }
 
-/// Returns an error of the same kind that names standard output.
 pub(crate) fn named(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("standard output: {error}"))
 }

@@ -114,7 +114,6 @@ impl ResultsFolder {
     /// The names of the files that [`finish`](Self::finish) writes.
     pub(crate) const NAMES: [&str; 3] = [RESULTS, SUMMARY, REPORT];
 
-    /// Makes the folder, and checks that files can be written into it.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         let folder = Self { path: path.to_owned() };
         let trial = folder.path.join(".groupkey-can-write");

@@ -196,7 +196,6 @@ pub(crate) fn hand_over() -> impl TypedValueParser<Value = HandOver> {
     }))
 }
 
-/// Parses what is left of a session when its connection has ended.
 pub(crate) fn session() -> impl TypedValueParser<Value = SessionState> {
     named(SessionState::ALL.map(|session| {
         let meaning = match session {
@@ -378,7 +377,6 @@ fn offered<T: Clone + Send + Sync + 'static, M: Into<String>>(
     })
 }
 
-/// Returns the names of the examples, with what each is about and its text.
 fn examples() -> impl Iterator<Item = (&'static str, &'static str, String)> {
     EXAMPLES.into_iter().map(|(name, text)| {
         let about = text.lines().take_while(|line| line.starts_with('#'));

@@ -101,7 +101,6 @@ fn runs_of_the_scheme_are_compared() {
     assert!(told.contains("intervals: 0."), "{told}");
 }
 
-/// Returns an empty folder.
 fn new_folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);

@@ -152,7 +152,6 @@ impl MemberDriver {
         Ok(())
     }
 
-    /// Takes the member's outputs.
     fn collect<E>(&mut self) -> Result<(), End<E>> {
         while let Some(output) = self.member.poll()? {
             match output {
@@ -333,7 +332,6 @@ async fn send<IO: Io>(
     }
 }
 
-/// Returns randomness for one call of the member.
 fn fresh(randomness: &mut ChaCha20Rng) -> Generator {
     let mut seed = [0; 32];
     randomness.fill_bytes(&mut seed);

@@ -57,7 +57,6 @@ static ALLOCATOR: Heap = Heap(LlffHeap::empty());
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
-/// A heap that counts.
 struct Heap(LlffHeap);
 
 impl Heap {

@@ -3,7 +3,6 @@
 use groupkey_lab::device::Target;
 use groupkey_lab::device::member_costs::MemberCost;
 
-/// Returns what an eviction costs a member that stays, in each scheme.
 pub(super) fn evictions() -> String {
     let head = "| scheme | members | `cortex-m4` | `rv32imac` | stack | heap | kept | received |\n\
                 |---|--:|--:|--:|--:|--:|--:|--:|\n";

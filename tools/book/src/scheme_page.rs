@@ -49,7 +49,6 @@ fn entry(schemes: &[&Scheme]) -> String {
     table
 }
 
-/// Returns what a scheme claims in a profile against a passive adversary, the weakest.
 fn claims(scheme: &Scheme, profile: Profile) -> String {
     let claims = scheme.claims_against(profile, Adversary::Passive);
     let all = [

@@ -252,7 +252,6 @@ impl Scene {
         (after != *device).then_some(after)
     }
 
-    /// After a device has asked to join or to begin again.
     fn asked(&self, before: &State, me: Id) -> Option<State> {
         let mut next = before.clone();
         next.left.requests -= 1;
@@ -266,7 +265,6 @@ impl Scene {
         Some(next)
     }
 
-    /// After a member has asked that another one be evicted.
     fn voted(&self, before: &State, me: Id, member: Id) -> Option<State> {
         let mut next = before.clone();
         next.left.votes -= 1;

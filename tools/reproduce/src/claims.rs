@@ -148,7 +148,6 @@ impl<'r> ClaimDraft<'r> {
         })
     }
 
-    /// Claims that the needs of these schemes are about this value at every size.
     pub(super) fn roughly(self, subject: RoleOperation, schemes: &[&str], value: f64) -> Self {
         let about = self.cells.thresholds.about.value;
         self.above(subject, schemes, value / about).below(subject, schemes, value * about)
@@ -322,7 +321,6 @@ pub(super) fn percent(share: f64) -> String {
     format!("{} %", (1e4 * share).round() / 1e2)
 }
 
-/// Says in one sentence that a yardstick says something else than the ground.
 fn dissent(yardstick: Yardstick, beside: &Verdict) -> String {
     let outcome = beside.outcome.name();
     match yardstick {

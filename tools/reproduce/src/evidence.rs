@@ -238,7 +238,6 @@ impl SettingComparison {
         }
     }
 
-    /// Rules with an error of `alpha`, and tells a tie from what is below.
     pub(crate) fn ruling(&self, alpha: f64, first_look: usize) -> Ruling {
         let claimed = self.at_most_ruling(alpha, first_look);
         let Some(factor) = self.tie.filter(|_| claimed == Ruling::Holds) else { return claimed };
@@ -274,7 +273,6 @@ impl SettingComparison {
         })
     }
 
-    /// Returns the largest effect of its tests, as a share of the limit.
     fn effect(&self) -> Option<f64> {
         let effects = self.tests.iter().filter_map(Test::effect);
         effects.filter(|effect| !effect.is_nan()).reduce(f64::max)
@@ -307,7 +305,6 @@ impl Test {
         }
     }
 
-    /// Returns the test of the opposite claim, with the same margin.
     fn converse(&self, factor: f64) -> Option<Self> {
         match self {
             Self::Seen(_) => None,

@@ -91,7 +91,6 @@ pub(crate) fn settle(verdicts: &mut [Verdict], others: &[f64], thresholds: &Thre
     }
 }
 
-/// Corrects the p-values of the findings of all studies for each other.
 pub(crate) fn settle_together(studies: &mut [&mut Vec<Verdict>], thresholds: &Thresholds) {
     let p_values: Vec<Vec<f64>> = studies
         .iter()

@@ -214,7 +214,6 @@ mod tests {
         assert_eq!(of("marks", "bench.findings.hybrid_member_storage"), None);
     }
 
-    /// The prices of a device by name, with what its file says of them.
     fn sources(device: &DeviceProfile) -> Vec<(&'static str, String)> {
         let processing = &device.processing;
         let mut all = vec![

@@ -278,7 +278,6 @@ impl Cell<'_> {
         self.rows.iter().map(|row| of(row)).max().unwrap_or(0) as f64
     }
 
-    /// Returns the two primitives that cost most on a device.
     fn reason(&self, device: &str) -> String {
         let primitives = self.primitives();
         let cost = |(name, count): (&String, &CountedPrimitive)| {

@@ -97,7 +97,6 @@ fn totals() -> Result<Vec<NetworkRow>, CampaignError> {
     totals_on(&DeviceProfile::named(DEVICE).expect("it is built in"), Profile::Published, SUITE)
 }
 
-/// Returns the same on another device, in another profile and suite.
 pub(super) fn totals_on(
     device: &DeviceProfile,
     profile: Profile,
@@ -466,7 +465,6 @@ fn tree_bytes(members: u32) -> Result<usize, RigError> {
     Ok(report.messages.iter().map(|message| message.body_bytes).max().unwrap_or(0))
 }
 
-/// Returns how far a value is from another, as a share of the other.
 fn apart(ours: f64, other: f64) -> f64 {
     (ours / other - 1.0).abs()
 }

@@ -105,7 +105,6 @@ fn undecided_words(open: usize, ties: usize, not_run: usize) -> Option<String> {
     (!told.is_empty()).then(|| told.join(", "))
 }
 
-/// Says under which condition a finding would hold, and whether chance explains it.
 fn condition_words(condition: &ConditionTest) -> String {
     let ConditionTest { words, within, elsewhere, confirmed, p_holm, .. } = condition;
     format!(
@@ -150,7 +149,6 @@ fn has_sizes(statements: &[Statement]) -> bool {
     statements.iter().any(|statement| statement.evidence().any(|found| found.effect.is_some()))
 }
 
-/// Returns the words of the setting of this ruling with the largest effect.
 fn clearest(statements: &[Statement], ruling: Ruling) -> Option<String> {
     let of_ruling = statements
         .iter()

@@ -183,7 +183,6 @@ impl Group {
         self.left.extend(left);
     }
 
-    /// A command for the controller, or for all members where there is none.
     fn tell_all(&mut self, command: Command<'_>) {
         let parties: Vec<_> = match self.configuration.scheme().audience(&command) {
             Audience::Controller => vec![PartyId::Controller],

@@ -35,7 +35,6 @@ impl DeviceFlash {
         self.content().dies_in = Some(point);
     }
 
-    /// Passes a fault point. Returns whether the device is dead.
     pub(crate) fn reach(&self) -> bool {
         self.content().reach()
     }

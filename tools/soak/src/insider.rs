@@ -75,7 +75,6 @@ impl Liar {
     }
 }
 
-/// Returns what a dishonest member publishes for a deceit that is done at once.
 pub(crate) fn deceive(world: &World, device: u32, deceit: Deceit, which: u64) -> Vec<Intrusion> {
     let rng = &mut ChaCha20Rng::seed_from_u64(which);
     let Some(me) = world.member(device) else { return Vec::new() };

@@ -109,7 +109,6 @@ impl VirtualNetwork {
         self.schedule(self.now + MILLISECOND, ScheduledEvent::Connect(client));
     }
 
-    /// The client's process is gone. Its session stays.
     pub(crate) fn end(&mut self, client: ClientNumber) {
         self.disconnect(client);
         let link = self.links.entry(client).or_default();
@@ -238,7 +237,6 @@ impl VirtualNetwork {
         NetworkTask::Nothing
     }
 
-    /// Publishes the client's unacknowledged messages over its new connection.
     pub(crate) fn publish_again(&mut self, client: ClientNumber) {
         let flight = self.links.get(&client).map(|link| link.flight.clone()).unwrap_or_default();
         flight.into_iter().for_each(|publish| self.up(client, publish));

@@ -41,7 +41,6 @@ enum SealingKey {
 type Tag16 = [u8; 16];
 
 impl NonceRecorder {
-    /// Notes a group message of a party that shows this key.
     pub(crate) fn message(
         &mut self,
         setting: Setting,

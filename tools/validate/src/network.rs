@@ -157,7 +157,6 @@ impl<'a> LiveNetwork<'a> {
         })
     }
 
-    /// Switches loss on or off. The delay stays.
     fn lose_packets(&self, lossy: bool) {
         if let Some(device) = self.device {
             let loss = if lossy { self.impairment.loss } else { 0.0 };

@@ -43,7 +43,6 @@ pub(crate) struct PacketQueue {
 }
 
 impl PacketQueue {
-    /// Creates an empty queue that impairs nothing.
     pub(crate) fn new(broker_port: u16, seed: u64) -> Self {
         Self {
             counts: PacketCounts::default(),

@@ -100,7 +100,6 @@ pub(crate) struct AuditArguments {
     threads: Option<u16>,
 }
 
-/// Audits the chosen schemes, and prints the findings.
 pub(crate) fn run(arguments: &AuditArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let subjects = subjects(arguments)?;
     let known = arguments.against.as_deref().map(recorded::read).transpose();
@@ -138,7 +137,6 @@ pub(crate) fn run(arguments: &AuditArguments, out: &mut dyn Write) -> Result<(),
     known.map_or(Ok(()), |known| compare(&audited.findings, &known))
 }
 
-/// Fails if a claim of a sound profile is broken.
 fn check(findings: &[Finding]) -> Result<(), Failure> {
     let unsound: Vec<_> = findings.iter().filter(|finding| is_unsound(finding)).collect();
     unsound.first().map_or(Ok(()), |first| {

@@ -171,7 +171,6 @@ impl<'a> BenchSession<'a> {
         Ok(Self { arguments, plans, units, done, folder, header, prices, rows, refusals })
     }
 
-    /// Learns what primitives cost, and announces how long the rest takes.
     fn learn_prices(&mut self) -> Result<(), Failure> {
         let rest = &self.units[self.done..];
         let expected = bench::pilot(rest, &mut self.prices, interruption::requested());
@@ -180,7 +179,6 @@ impl<'a> BenchSession<'a> {
         Ok(())
     }
 
-    /// Measures the rest. Rows are handed on as they are done.
     fn measure(&mut self, out: &mut dyn Write) -> Result<BenchOutcome, Failure> {
         let Self { rows, header, .. } = &*self;
         let growing = self.folder.as_ref().map(|folder| folder.begin(header, rows)).transpose()?;
@@ -356,7 +354,6 @@ fn announce(expected: Duration, units: &[Unit<'_>], output: &BenchOutputArgument
     remark(&format!("sizes to measure: {sizes}, about {expected}; {keeps}"));
 }
 
-/// Returns why the command stops when a benchmark fails.
 pub(crate) fn failure(error: BenchError) -> Failure {
     match error {
         BenchError::Plan { .. } => Failure::input(error.to_string()),

@@ -285,7 +285,6 @@ pub(crate) fn decide(arguments: &ChooseArguments) -> Result<(Requirements, Decis
     Ok((requirements, decision))
 }
 
-/// Prints an answer, with a blank line between two blocks.
 pub(crate) fn print(answer: &Answer, out: &mut dyn Write) -> Result<(), Failure> {
     for (place, block) in answer.0.iter().enumerate() {
         if place > 0 {
@@ -324,7 +323,6 @@ fn table(shown: &answer::AnswerTable) -> Table {
     table
 }
 
-/// Returns the requirements of the file, of the settings, or of answers to questions.
 fn draft(arguments: &ChooseArguments) -> Result<RequirementsDraft, Failure> {
     let ChooseArguments { requirements, set, ask, .. } = arguments;
     let stdin = io::stdin();

@@ -8,7 +8,6 @@ use tokio::net::TcpListener;
 
 use crate::failure::Failure;
 
-/// Begins to listen. Returns the socket, its address, and who may ask.
 pub(crate) async fn listen(
     config: HttpConfig,
 ) -> Result<(TcpListener, SocketAddr, Access), Failure> {

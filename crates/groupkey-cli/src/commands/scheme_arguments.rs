@@ -37,7 +37,6 @@ pub(crate) struct ParameterArguments {
 }
 
 impl ParameterArguments {
-    /// Returns the parameters that are set. A parameter has one value in all rows.
     pub(crate) fn each_once(&self) -> Result<Vec<(String, u32)>, Failure> {
         for (place, (name, value)) in self.set.iter().enumerate() {
             let mut before = self.set[..place].iter();

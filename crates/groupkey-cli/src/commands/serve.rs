@@ -240,7 +240,6 @@ fn print(event: &ServiceEvent, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns advice to the operator about a device that the service refuses.
 fn refusal(name: &str, why: RefusalReason) -> String {
     match why {
         RefusalReason::Barred => {

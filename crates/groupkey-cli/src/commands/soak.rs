@@ -93,7 +93,6 @@ pub(crate) struct SoakArguments {
     threads: Option<u16>,
 }
 
-/// Soaks the chosen schemes, and prints what was found.
 pub(crate) fn run(arguments: &SoakArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let subjects = subjects(arguments)?;
     if let Some(number) = arguments.history {

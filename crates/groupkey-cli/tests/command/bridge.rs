@@ -414,7 +414,6 @@ impl Program {
         Self { child, lines: Mutex::new(None), told: Arc::default() }
     }
 
-    /// Starts a program, and reads its standard output line by line.
     pub(crate) fn follow(command: Command) -> Self {
         let mut program = Self::start(command);
         let output = program.child.stdout.take().expect("it is piped");

@@ -159,7 +159,6 @@ impl Site {
         self.folder.file(&format!("{name}.bridge.toml"), &bridge);
     }
 
-    /// The public key of an identity, which is drawn if it is new.
     fn public(&self, file: &str) -> String {
         let arguments = ["member", "--public", &format!("{file}.key")];
         groupkey_in(self.folder.path(), &arguments).success().trim().to_owned()
@@ -214,7 +213,6 @@ fn has(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
-/// Asks a bridge over HTTP, with a further header.
 fn get(bridge: &Program, path: &str, header: &str) -> String {
     let told = bridge.told();
     let address = told.iter().find_map(|line| line.strip_prefix("http://")).expect("it was told");

@@ -61,7 +61,6 @@ fn assert_connects(folder: &Folder) {
     assert!(checked.stdout.contains("QoS 2 at most, retained messages"), "{checked:?}");
 }
 
-/// A Mosquitto with this certificate, that requires certificates of its clients.
 fn broker_with(folder: &Folder, name: &str) -> Option<(u16, Mosquitto)> {
     let file = |name: &str| folder.path().join(name).display().to_string();
     // Root's Mosquitto would become another user, who may not read the files.

@@ -69,7 +69,6 @@ impl Example {
     }
 }
 
-/// The commands of a page's `console` blocks.
 fn examples(page: &str) -> Vec<Example> {
     let mut examples: Vec<Example> = Vec::new();
     let mut inside = false;

@@ -64,7 +64,6 @@ impl Finished {
         self.stdout
     }
 
-    /// The objects of a command that succeeded and printed JSON Lines.
     pub(crate) fn objects(self) -> Vec<Value> {
         let object = |line| serde_json::from_str(line).expect("each line is a JSON object");
         self.success().lines().map(object).collect()

@@ -129,7 +129,6 @@ fn arguments(more: &str) -> Vec<&str> {
     fixed.into_iter().chain(more.split_whitespace()).collect()
 }
 
-/// Starts a reproduction and presses Ctrl-C as soon as it has a row.
 fn interrupt_reproduction(folder: &Path, more: &str) -> Finished {
     let results = folder.join("results/results.jsonl");
     interrupted(folder, &arguments(more), || {

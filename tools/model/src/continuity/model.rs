@@ -126,7 +126,6 @@ impl StoreState {
         Some((running, self.stores.get_mut(store)?))
     }
 
-    /// The broker retains a notice, and forwards it to the other services.
     fn forward(&mut self, from: Option<usize>, topic: NoticeTopic, notice: &ModelNotice) {
         self.retained.insert(topic, notice.clone());
         if self.left.recordings > 0 {

@@ -207,7 +207,6 @@ impl<'r> BenchmarkFindings<'r> {
         ClaimDraft::new(id, words, self.cells, ground).tests(&[&path])
     }
 
-    /// Creates a claim about times, with the times measured here beside its ground.
     fn timed(&self, id: &str, words: String, ground: VerdictGround) -> ClaimDraft<'r> {
         self.claim(id, words, ground).beside(&[Yardstick::Measured])
     }

@@ -606,7 +606,6 @@ fn gdh_as_mean(rows: Rows<'_>) -> (Vec<FindingStatement>, String) {
     printed_values(rows, "gdh", Reading::MeanOverMembers)
 }
 
-/// Sets each printed value of a scheme beside ours, read in this way.
 fn printed_values(
     rows: Rows<'_>,
     scheme: &str,

@@ -104,7 +104,6 @@ impl fmt::Display for IndexedRow<'_> {
     }
 }
 
-/// Claims that the mean of `a` is below the mean of `b`.
 pub(super) fn below(
     a: Option<IndexedRow<'_>>,
     b: Option<IndexedRow<'_>>,

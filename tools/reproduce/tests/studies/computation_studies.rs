@@ -17,7 +17,6 @@ use groupkey_reproduce::{Study, StudyExtent, StudyResult, network_impact, studie
 
 const HASTE: Effort = Effort { batches: 1, batch: Duration::from_micros(20) };
 
-/// Rows of a study, of small groups and few repetitions.
 fn measured(study: &Study, most_members: u32) -> Vec<BenchRow> {
     run(study, &study.plans(StudyExtent::Quick, Some(2), most_members, 1))
 }

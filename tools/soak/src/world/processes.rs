@@ -279,7 +279,6 @@ impl World {
         Ok(())
     }
 
-    /// Notes the key and the members of a service that has committed them.
     pub(super) fn observe_service(&mut self) -> Result<(), Violation> {
         let Some(service) = &self.service.runtime else { return Ok(()) };
         if !service.is_confirmed() {
@@ -341,7 +340,6 @@ impl World {
         self.network.end(SERVICE);
     }
 
-    /// What a supervisor and, where need be, an operator do when a service ends.
     pub(super) fn service_ended(&mut self, fatal: &Fatal) {
         self.stop_service();
         let is_old = matches!(
@@ -470,7 +468,6 @@ pub(super) fn number(name: &str) -> u32 {
     name.strip_prefix("device-").and_then(|number| number.parse().ok()).unwrap_or(u32::MAX)
 }
 
-/// Returns a device's identity. The service is the device with the highest number.
 pub(crate) fn identity(device: u32) -> Secret {
     secret(1, device)
 }

@@ -87,7 +87,6 @@ impl Sessions {
         }
     }
 
-    /// Handles a packet of a connected client. Returns whether the connection may continue.
     pub(super) fn handle(&mut self, client: &str, number: u64, packet: Packet) -> bool {
         let Some(session) = self.sessions.get_mut(client) else { return false };
         if session.line.as_ref().is_none_or(|line| line.number != number) {
@@ -130,7 +129,6 @@ impl Sessions {
         true
     }
 
-    /// Subscribes a client, and queues the matching retained messages for it.
     fn subscribe(&mut self, client: &str, filter: String, qos: Qos) {
         let Some(session) = self.sessions.get_mut(client) else { return };
         for (_, retained) in self.retained.iter().filter(|(topic, _)| matches(&filter, topic)) {

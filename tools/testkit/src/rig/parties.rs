@@ -74,7 +74,6 @@ impl RigParties {
         }
     }
 
-    /// Records the subsets that a party subscribes to and unsubscribes from.
     pub(super) fn heed(&mut self, id: PartyId, events: &[Event]) {
         let Some(seat) = self.seats.get_mut(&id) else { return };
         for event in events {

@@ -141,7 +141,6 @@ impl Rig {
         self.trace.as_deref_mut()
     }
 
-    /// Returns whether a party is awake and in the current part of the group.
     pub(super) fn is_at_hand(&self, id: PartyId, seat: &RigParty) -> bool {
         seat.standing == RigPresence::Awake && !self.is_apart(id)
     }

@@ -23,7 +23,6 @@ pub(crate) struct ExistingResults {
 }
 
 impl BenchFolder {
-    /// Makes the folder, and checks that files can be written into it.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         ResultsFolder::create(path).map(Self)
     }
@@ -73,7 +72,6 @@ impl BenchFolder {
         Ok(Some(ExistingResults { header: BenchHeader { rows: None, ..found }, rows, units_done }))
     }
 
-    /// Begins the results file with existing rows.
     pub(crate) fn begin(
         &self,
         header: &BenchHeader,

@@ -7,7 +7,6 @@ use groupkey_lab::bench::{BenchRow, growth};
 
 use crate::table::{Column, Table};
 
-/// Prints a line for each operation of a role, or a JSON object.
 pub(super) fn print(rows: &[&BenchRow], json: bool, out: &mut dyn Write) -> io::Result<()> {
     let rows: Vec<BenchRow> = rows.iter().map(|row| (*row).clone()).collect();
     let lines = growth::table(&rows);

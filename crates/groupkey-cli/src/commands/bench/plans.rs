@@ -159,7 +159,6 @@ impl PlanArguments {
         Some(device)
     }
 
-    /// Returns plans for each scheme, at all sizes, and the schemes that have none.
     pub(crate) fn plans(&self) -> Result<(Vec<BenchPlan>, LeftOut), Failure> {
         let workload = self.narrowed()?;
         let parameters = self.parameters.each_once()?;

@@ -126,7 +126,6 @@ fn agreement(requirements: &Requirements, candidate: &Candidate, runs: u32) -> O
     Some(Agreement::Within)
 }
 
-/// Runs the printed command's own code this often.
 fn printed(
     measured: &Assessment,
     requirements: &Requirements,

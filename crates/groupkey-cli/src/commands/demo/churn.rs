@@ -44,7 +44,6 @@ struct ChurnSummary {
     remove_max_ms: Option<f64>,
 }
 
-/// Founds the group, then adds and removes in turn.
 pub(super) async fn churn(
     group: &mut DemoGroup,
     founders: u32,

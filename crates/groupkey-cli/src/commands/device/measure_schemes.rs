@@ -153,7 +153,6 @@ fn distinct_schemes(schemes: &[&'static Scheme]) -> Vec<&'static Scheme> {
     distinct
 }
 
-/// Measures the rows. Prints each at once, if `json` is given.
 fn rows(
     plan: &MemberCostPlan,
     firmware: &Path,
@@ -184,7 +183,6 @@ fn rows(
     }
 }
 
-/// Builds and weighs the programs. Prints each row at once, if `json` is given.
 fn weigh(
     plan: &MemberCostPlan,
     firmware: &Path,

@@ -313,7 +313,6 @@ fn pre_shared_key(path: &Path) -> Result<Secret, Failure> {
     })
 }
 
-/// Returns the broker's address as the device reaches it.
 fn broker(text: &str, allow_plain: bool) -> Result<([u8; 4], u16), Failure> {
     let wrong = |what: String| {
         Failure::input(format!("--broker {text:?}: {what}"))

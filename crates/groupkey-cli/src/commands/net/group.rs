@@ -223,7 +223,6 @@ impl GroupArguments {
     }
 }
 
-/// Refuses more runs than a user can want.
 pub(super) fn refuse_a_slip(combinations: u64, runs: u32) -> Result<(), Failure> {
     match combinations.checked_mul(runs.into()) {
         Some(all) if all <= Plan::MOST_RUNS.into() => Ok(()),

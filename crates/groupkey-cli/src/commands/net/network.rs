@@ -126,7 +126,6 @@ impl NetworkArguments {
         self.qos.contains(&2)
     }
 
-    /// Refuses options that say how packets are lost if none are lost.
     fn refuse_losing_nothing(&self) -> Result<(), Failure> {
         let is_both = self.loss_direction == LossDirection::Both;
         let given = [("--burst", self.burst.is_some()), ("--loss-direction", !is_both)];

@@ -110,7 +110,6 @@ impl ProbeArguments {
     }
 }
 
-/// Probes every combination and prints the results.
 pub(crate) fn run(
     arguments: &ProbeArguments,
     network: &NetworkArguments,

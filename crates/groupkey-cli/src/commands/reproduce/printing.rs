@@ -49,7 +49,6 @@ fn capitalised(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// Returns a remark on how many of the rows an earlier run has left.
 pub(super) fn from_before(earlier: usize, rows: usize) -> String {
     match earlier {
         0 => String::new(),
