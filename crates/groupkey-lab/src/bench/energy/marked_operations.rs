@@ -113,6 +113,6 @@ mod tests {
 
     #[test]
     fn without_a_pause_there_is_no_idle_power() {
-        assert_eq!(log(&[0..79]).idle_power(PowerMeter::WT310), None);
+        assert_eq!(log(std::slice::from_ref(&(0..79))).idle_power(PowerMeter::WT310), None);
     }
 }
