@@ -50,7 +50,7 @@ impl Example {
             ["groupkey", ref arguments @ ..] => arguments,
             // With whatever features: the command that is tested has all.
             ["cargo", "run", "--release", ref rest @ ..] => {
-                rest.split(|word| *word == "--").last().unwrap_or(rest)
+                rest.split(|word| *word == "--").next_back().unwrap_or(rest)
             }
             // The tests themselves, and what brings the sources here or installs the command.
             ["cargo", "test" | "install", ..] | ["git" | "cd", ..] => return Ok(false),
