@@ -175,7 +175,7 @@ fn the_container_file_names_what_there_is() {
         }
     }
     assert_eq!(copied, 3);
-    let ci = fs::read_to_string(root().join(".ci/run")).expect("it is there");
+    let ci = fs::read_to_string(root().join(".ci/full")).expect("it is there");
     let build = text.lines().find_map(|line| line.strip_prefix("RUN GROUPKEY_COMMIT=$COMMIT "));
     let build = build.expect("it builds");
     assert!(ci.contains(&format!(".ci/bare {build}\n")), "CI does not run: {build}");
