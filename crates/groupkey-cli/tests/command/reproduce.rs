@@ -27,7 +27,7 @@ fn it_leaves_results_a_summary_and_a_report() {
     assert!(!report.contains(out.to_str().expect("a plain name")), "no path of this machine");
 
     let names = fs::read_dir(out.join("results")).expect("it exists").count();
-    assert_eq!(names, 4, "nothing else is left behind");
+    assert_eq!(names, 3, "nothing else is left behind");
 
     // Finished results are replaced; the same seed gives the same.
     reproduce(out, "--runs 2 --json").success();

@@ -50,7 +50,7 @@ fn follow_the_model(class: Class, profile: Profile) {
     for scheme in SCHEMES.iter().filter(|scheme| scheme.class() == class) {
         for parameters in parameter_sets(scheme) {
             let usual = class != Class::Distributed && parameters.is_empty();
-            let cases = pace::share_of(scheme, if usual { 12 } else { 6 });
+            let cases = pace::share_of(scheme, if usual { 6 } else { 3 });
             check(scheme, profile, parameters, cases);
         }
     }
