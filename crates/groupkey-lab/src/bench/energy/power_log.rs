@@ -66,7 +66,7 @@ fn parse(text: &str) -> Result<PowerLog, Mistake> {
         })?;
         let at = record.position().map_or(0, |position| offset(position.byte()));
         let line = record.deserialize(heading.as_ref()).ok();
-        let line = line.filter(|line: &Line| line.seconds.abs().max(line.watts.abs()) < MOST);
+        let line = line.filter(|line: &Line| line.seconds.abs() < MOST && line.watts.abs() < MOST);
         let Line { seconds, watts: watt, marker } = line.ok_or_else(|| Mistake::at(at, LINE))?;
         if readings.last().is_some_and(|last| seconds <= last.seconds) {
             return Err(Mistake::at(at, "each reading must be later than the one before"));
