@@ -62,12 +62,10 @@ fn folders_of_every_kind_are_compared() {
     let run = |line: &str| groupkey_in(folder.path(), &line.split_whitespace().collect::<Vec<_>>());
     run("audit --scheme skdc --quick --profile sound --out audit").success();
     run("bench --scheme skdc --members 4 --repetitions 2 --out bench").success();
-    run("choose --set members.now=8 --out choice").success();
-    run("choose --set members.now=9 --out larger").success();
+    run("choose --set members.now=8 --fitted --out choice").success();
     for kind in ["audit", "bench", "choice"] {
         run(&format!("compare {kind} {kind} --fail-on-change")).success();
     }
-    assert_eq!(run("compare choice larger --fail-on-change").code, 1);
     assert!(run("compare bench audit").stderr.contains("format is \"groupkey-audit\""));
 }
 

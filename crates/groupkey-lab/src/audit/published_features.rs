@@ -84,7 +84,7 @@ pub fn printed() -> Vec<PublishedFeature> {
 }
 
 /// Compares what the studies print with findings, for both forms of each scheme. Secrecy without
-/// any finding about it gets a row without a result.
+/// any finding about it gets a row without a result, and so does the size of a scheme without any.
 pub fn compare(findings: &[Finding]) -> Vec<FeatureComparison> {
     let mut all = Vec::new();
     for printed in printed() {
@@ -137,6 +137,8 @@ fn found(
             Some(has(Operation::Add) && has(Operation::Remove))
         }
         Feature::UnlimitedSize => {
+            // This runs groups.
+            findings.iter().find(|finding| finding.scheme == scheme.id)?;
             requirements(scheme, profile).ok().map(|needs| !needs.is_limited())
         }
         Feature::BackwardSecrecy | Feature::ForwardSecrecy => {

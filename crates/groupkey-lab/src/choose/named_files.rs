@@ -219,9 +219,9 @@ mod tests {
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
         let page = |name: &str| std::fs::read_to_string(docs.join(name)).expect("it is there");
         let (scenarios, choose) = (page("scenarios.md"), page("choose.md"));
-        let (keys, _) = scenarios.split_once("## What comes out").expect("a heading");
-        let (_, told) = choose.split_once("### From a scenario").expect("a heading");
-        let (told, _) = told.split_once("\n#").expect("another heading");
+        let (keys, _) = scenarios.split_once("## Operations").expect("a heading");
+        let (_, told) = choose.split_once("- **`network.scenario`**").expect("a point of a list");
+        let (told, _) = told.split_once("\n- ").expect("another one");
         let keys = keys.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
         let keys: Vec<&str> = keys.map(|(key, _)| key).filter(|key| !key.contains('.')).collect();
         assert!(keys.len() > 25, "{keys:?}");
