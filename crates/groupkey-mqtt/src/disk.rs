@@ -448,7 +448,7 @@ mod tests {
             fs::write(&path, whole).unwrap();
             assert_eq!(used(&path).unwrap().entries.len(), 60);
             let said: Vec<_> = (0..whole.len()).filter(|&place| whole[place] != 0).collect();
-            for _ in 0..120 {
+            for _ in 0..60 {
                 let place = match rng.next_u32() % 4 {
                     0 => rng.next_u32() as usize % whole.len(),
                     _ => said[rng.next_u32() as usize % said.len()],
@@ -470,7 +470,7 @@ mod tests {
                 }
             }
         }
-        assert!(refused > 5, "{refused}");
+        assert!(refused > 2, "{refused}");
     }
 
     #[test]

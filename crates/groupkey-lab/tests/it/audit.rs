@@ -10,6 +10,7 @@ use groupkey_lab::audit::{
     Audit, AuditOptions, AuditedScheme, Claim, Finding, Found, SearchDepth, audit,
 };
 use groupkey_testkit::rig::{Rig, Settings};
+use groupkey_testkit::sample;
 
 use self::planted::{FAULTS, Fault, PLANTED};
 
@@ -69,19 +70,8 @@ fn the_collusion_in_one_way_function_trees_is_that_of_the_literature() {
 
 #[test]
 fn nothing_is_found_where_a_sound_form_claims_something() {
-    let few = ["lkh-group", "oft", "sgcsh", "igkmp", "tgdh"];
-    nothing_is_found(few.map(|id| subject(id, Profile::Sound)).to_vec());
-}
-
-#[test]
-#[ignore = "long: two minutes, all sound forms"]
-fn nothing_is_found_where_any_sound_form_claims_something() {
-    nothing_is_found(
-        SCHEMES.iter().map(|scheme| AuditedScheme::new(scheme, Profile::Sound)).collect(),
-    );
-}
-
-fn nothing_is_found(subjects: Vec<AuditedScheme>) {
+    let some = sample::one_in(9, SCHEMES);
+    let subjects: Vec<_> = some.map(|scheme| AuditedScheme::new(scheme, Profile::Sound)).collect();
     let shallow = SearchDepth { events: 2, sampled: 5, ..SearchDepth::QUICK };
     for finding in of(&subjects, shallow, 2).findings {
         let relied_on = finding.claimed == Some(true);

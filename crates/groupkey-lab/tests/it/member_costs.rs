@@ -5,7 +5,6 @@
 use std::collections::BTreeSet;
 use std::env;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use groupkey::Suite;
 use groupkey::catalogue::{SCHEMES, scheme};
@@ -14,6 +13,7 @@ use groupkey_lab::device::member_costs::{
     MemberCost, MemberCostError, MemberCostPlan, measure, run_again,
 };
 use groupkey_lab::device::{EmulationError, Target};
+use groupkey_testkit::sample;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
@@ -156,18 +156,12 @@ fn every_scheme_has_rows_for_every_size_or_a_reason() {
     }
 }
 
-/// Two columns of one file could be wrong together. So a sample, another one in each run, is computed
+/// Two columns of one file could be wrong together. So a sample, another one every day, is computed
 /// anew: what the member sends, and what the model says of it, as far as the prices of another
-/// compiler change it. GROUPKEY_SEED repeats a sample.
+/// compiler change it.
 #[test]
 fn a_drawn_sample_of_what_was_recorded_comes_out_again() {
-    let seed = match env::var("GROUPKEY_SEED") {
-        Ok(seed) => seed.parse().expect("GROUPKEY_SEED is a number"),
-        Err(_) => {
-            SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as u64
-        }
-    };
-    eprintln!("GROUPKEY_SEED={seed}");
+    let seed = sample::seed();
     for (place, target) in Target::ALL.into_iter().enumerate() {
         let recorded = MemberCost::recorded(target);
         // Pairings take minutes here, and large groups, too.

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use groupkey_lab::bench::{
     self, BenchHeader, BenchOptions, BenchOutcome, BenchPlan, BenchRow, HostPrices,
@@ -14,6 +14,7 @@ use groupkey_lab::report::{Overview, overview, render};
 use groupkey_lab::verdict::Outcome;
 use groupkey_reproduce::expectations::{ClaimEntry, differences, expected};
 use groupkey_reproduce::{Study, StudyExtent, StudyResult, network_impact, studies};
+use groupkey_testkit::sample;
 
 const HASTE: Effort = Effort { batches: 1, batch: Duration::from_micros(20) };
 
@@ -137,11 +138,10 @@ fn the_recorded_claims_are_the_findings_that_are_declared() {
     }
 }
 
-/// Which class of the benchmark is computed anew changes with each run: all of it takes minutes. The
-/// recorded outcomes of the other two classes wait for their turn.
+/// Which class of the benchmark is computed anew changes every day: all of it takes minutes.
 #[test]
 fn a_drawn_class_of_the_benchmark_comes_out_as_recorded() {
-    let class = Drawn::new("GROUPKEY_SEED").one_of(&["centralized", "hybrid", "distributed"]);
+    let class = sample::one_in(3, ["distributed", "hybrid", "centralized"]).next().expect("one");
     let study = named("benchmark");
     let mut plans = study.plans(StudyExtent::Quick, None, u32::MAX, 1);
     plans.retain(|plan| plan.scheme.class().name() == class);
@@ -161,25 +161,6 @@ fn a_drawn_class_of_the_benchmark_comes_out_as_recorded() {
         }
     }
     assert!(compared > 4, "{class}: {compared}");
-}
-
-/// What a test draws, which a variable of the environment draws again.
-struct Drawn(u64);
-
-impl Drawn {
-    fn new(variable: &str) -> Self {
-        let given = std::env::var(variable).ok().and_then(|seed| seed.parse().ok());
-        let seed = given.unwrap_or_else(|| {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH);
-            now.map_or(1, |now| now.as_secs())
-        });
-        println!("drawn with {variable}={seed}");
-        Self(seed)
-    }
-
-    fn one_of<'a>(&self, all: &[&'a str]) -> &'a str {
-        all[(self.0 % all.len() as u64) as usize]
-    }
 }
 
 /// After a change of findings: `tools/record outcomes`.

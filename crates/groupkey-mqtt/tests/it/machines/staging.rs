@@ -16,26 +16,29 @@ use rand_core::{Rng, SeedableRng};
 use crate::machines::virtual_group::{VirtualGroup, key, name};
 
 /// Everybody talks all the time, and the service's link is slow, so a change takes a while to reach all.
-/// Without staging, messages come before their keys, and some are lost. If the broker also drops messages of
-/// the service, the word of all members is needed: some have the key only when they have asked for it.
+/// Without staging, messages come before their keys, and some are lost.
 #[test]
-fn no_message_of_a_member_is_lost_in_a_staged_change() {
-    let after = Duration::from_secs(20);
-    let timed = Activation { after, when: None };
-    let confirmed = Activation { after, when: Some(1.0) };
-    for (scheme, faults, staged) in
-        [("lkh-key", SLOW, timed), ("skdc", LOSSY, confirmed), ("lkh-group", LOSSY, confirmed)]
-    {
-        let mut lost_at_once = 0;
-        for seed in 1..=2 {
-            let at_once = lost(scheme, None, faults, seed);
-            let staged = lost(scheme, Some(staged), faults, seed);
-            println!("{scheme}: {at_once} lost, and {staged} if staged, {faults:?}");
-            lost_at_once += at_once;
-            assert_eq!(staged, 0, "{scheme} {faults:?} {seed}");
-        }
-        assert!(lost_at_once > 0, "{scheme}: the network is too good for this test");
-    }
+#[ignore = "long: a minute, so much is said that some is lost"]
+fn no_message_is_lost_in_a_staged_change_over_a_slow_link() {
+    no_message_is_lost_if_staged("lkh-key", SLOW, None);
+}
+
+/// If the broker also drops messages of the service, the word of all members is needed: some have the key only when
+/// they have asked for it.
+#[test]
+fn no_message_is_lost_in_a_confirmed_change_over_a_lossy_broker() {
+    no_message_is_lost_if_staged("skdc", LOSSY, Some(1.0));
+}
+
+#[test]
+fn no_message_is_lost_in_a_confirmed_change_of_a_tree() {
+    no_message_is_lost_if_staged("lkh-group", LOSSY, Some(1.0));
+}
+
+fn no_message_is_lost_if_staged(scheme: &str, faults: Faults, when: Option<f64>) {
+    let staged = Activation { after: Duration::from_secs(20), when };
+    assert!(lost(scheme, None, faults, 1) > 0, "the network is too good for this test");
+    assert_eq!(lost(scheme, Some(staged), faults, 1), 0);
 }
 
 #[test]
@@ -223,7 +226,7 @@ fn lost(scheme: &str, activate: Option<Activation>, faults: Faults, seed: u64) -
     }
     net.talks = false;
     net.run(30 * SECOND);
-    assert!(net.said.len() > 10_000 && net.service.member_count() == 10, "{}", net.said.len());
+    assert!(net.said.len() > 4_000 && net.service.member_count() == 10, "{}", net.said.len());
     let founders = net.devices.iter().filter(|(number, _)| **number < 8);
     let missed = founders.map(|(number, device)| {
         let others = net.said.iter().filter(|(talker, _)| talker != number);
@@ -258,6 +261,8 @@ struct Faults {
     pace: u64,
     /// How many of a hundred of the service's messages to a device the broker drops.
     dropped: u64,
+    /// How often each device says something, ns.
+    pause: u64,
 }
 
 struct Device {
@@ -366,7 +371,7 @@ impl Network {
                 device.member.handle(Input::Tick, now, &mut self.rng).unwrap();
             }
             if self.talks && device.member.group_key().is_some() && device.talk_due <= now {
-                device.talk_due = now + TALK_PAUSE;
+                device.talk_due = now + self.faults.pause;
                 let content = format!("{number} says {}", self.said.len()).into_bytes();
                 if device.member.say(&content, now, &mut self.rng).is_ok() {
                     self.said.push((*number, content));
@@ -465,11 +470,8 @@ impl Network {
 /// How long a message is on its way to the broker, or from it, ns.
 const DELAY: u64 = 10 * MILLISECOND;
 
-const SLOW: Faults = Faults { pace: SECOND, dropped: 0 };
-const LOSSY: Faults = Faults { pace: 200 * MILLISECOND, dropped: 10 };
-
-/// How often each device says something, ns.
-const TALK_PAUSE: u64 = 50 * MILLISECOND;
+const SLOW: Faults = Faults { pace: SECOND, dropped: 0, pause: 50 * MILLISECOND };
+const LOSSY: Faults = Faults { pace: 200 * MILLISECOND, dropped: 10, pause: 150 * MILLISECOND };
 
 const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MILLISECOND;
