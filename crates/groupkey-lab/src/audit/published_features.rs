@@ -84,7 +84,8 @@ pub fn printed() -> Vec<PublishedFeature> {
 }
 
 /// Compares what the studies print with findings, for both forms of each scheme. Secrecy without
-/// any finding about it gets a row without a result, and so does the size of a scheme without any.
+/// any finding about it gets a row without a result; so does the size of a scheme without any, which
+/// groups would have to run for.
 pub fn compare(findings: &[Finding]) -> Vec<FeatureComparison> {
     let mut all = Vec::new();
     for printed in printed() {
@@ -137,7 +138,6 @@ fn found(
             Some(has(Operation::Add) && has(Operation::Remove))
         }
         Feature::UnlimitedSize => {
-            // This runs groups.
             findings.iter().find(|finding| finding.scheme == scheme.id)?;
             requirements(scheme, profile).ok().map(|needs| !needs.is_limited())
         }
